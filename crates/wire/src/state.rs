@@ -168,6 +168,10 @@ pub struct Exit {
 /// What a running server says (only @@variables, SHOW STATUS, SHOW REPLICA STATUS).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Server {
+    /// Highest version seen when the poll that read these facts *began*: facts
+    /// with `as_of.version >= v` were read after the order of version v was obeyed.
+    #[serde(default)]
+    pub as_of: Stamp,
     /// @@server_uuid.
     pub uuid: Uuid,
     /// @@version.
