@@ -109,11 +109,6 @@ pub enum Directive {
         /// Bound.
         wait_milliseconds: u64,
     },
-    /// Undo a freeze.
-    Thaw {
-        /// As recorded.
-        k: u32,
-    },
     /// Clean shutdown where harmless, else SIGKILL.
     Stop,
     /// Archive the tail, empty the volume.
@@ -151,7 +146,6 @@ impl Directive {
             Directive::ServeReads => "ServeReads",
             Directive::CloseReads => "CloseReads",
             Directive::Freeze { .. } => "Freeze",
-            Directive::Thaw { .. } => "Thaw",
             Directive::Stop => "Stop",
             Directive::Discard { .. } => "Discard",
             Directive::DiscardRelayLogs { .. } => "DiscardRelayLogs",

@@ -13,9 +13,12 @@ pub mod conditions;
 pub mod election;
 pub mod observed;
 pub mod plan;
+pub mod primary;
 pub mod record;
 pub mod semisync;
 pub mod situation;
+pub mod standing;
+mod steady;
 
 pub use action::{Action, Directive};
 pub use observed::{Instance, Observed, Seen};

@@ -365,7 +365,9 @@ impl Agent {
 
     /// The uuid of its data.
     pub fn uuid(&self) -> Option<Uuid> {
-        self.server().map(|server| server.uuid).or_else(|| self.gated_data().and_then(|data| data.uuid))
+        self.server()
+            .map(|server| server.uuid)
+            .or_else(|| self.gated_data().and_then(|data| data.uuid))
     }
 }
 
@@ -385,14 +387,18 @@ impl Server {
 
     /// Attached to this source by a running receiver.
     pub fn follows(&self, source: Uuid) -> Option<&Replication> {
-        self.replication.as_ref().filter(|r| r.source == Some(source) && r.receiver == Receiver::Yes)
+        self.replication
+            .as_ref()
+            .filter(|r| r.source == Some(source) && r.receiver == Receiver::Yes)
     }
 }
 
 impl Observed {
     /// The agent of an instance, where it answers.
     pub fn agent(&self, ordinal: Ordinal) -> Option<&Agent> {
-        self.instances.get(&ordinal).and_then(|instance| instance.agent.present())
+        self.instances
+            .get(&ordinal)
+            .and_then(|instance| instance.agent.present())
     }
 
     /// The running server of an instance.
@@ -403,7 +409,8 @@ impl Observed {
     /// The recorded primary's running server, if it is the recorded one.
     pub fn primary_server(&self) -> Option<&Server> {
         let primary = self.record.primary.as_ref()?;
-        self.server(primary.ordinal).filter(|server| server.uuid == primary.uuid)
+        self.server(primary.ordinal)
+            .filter(|server| server.uuid == primary.uuid)
     }
 
     /// `<cluster>-<ordinal>`.
@@ -413,6 +420,10 @@ impl Observed {
 
     /// Names in one sentence: `shop-1, shop-2`.
     pub fn names(&self, ordinals: impl IntoIterator<Item = Ordinal>) -> String {
-        ordinals.into_iter().map(|ordinal| self.name(ordinal)).collect::<Vec<_>>().join(", ")
+        ordinals
+            .into_iter()
+            .map(|ordinal| self.name(ordinal))
+            .collect::<Vec<_>>()
+            .join(", ")
     }
 }

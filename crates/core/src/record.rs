@@ -147,7 +147,10 @@ impl Record {
     /// The next version of this record (R1).
     #[must_use]
     pub fn next(&self) -> Record {
-        Record { version: self.version + 1, ..self.clone() }
+        Record {
+            version: self.version + 1,
+            ..self.clone()
+        }
     }
 
     /// The acker with this ordinal.
@@ -162,11 +165,17 @@ impl Record {
 
     /// The latest open record of a deposed server.
     pub fn deposed(&self, uuid: Uuid) -> Option<&Deposed> {
-        self.deposed.iter().filter(|deposed| deposed.uuid == uuid).max_by_key(|deposed| deposed.epoch)
+        self.deposed
+            .iter()
+            .filter(|deposed| deposed.uuid == uuid)
+            .max_by_key(|deposed| deposed.epoch)
     }
 
     /// The volume generation of an instance.
     pub fn generation(&self, ordinal: Ordinal) -> u32 {
-        self.generations.iter().find(|entry| entry.ordinal == ordinal).map_or(0, |entry| entry.generation)
+        self.generations
+            .iter()
+            .find(|entry| entry.ordinal == ordinal)
+            .map_or(0, |entry| entry.generation)
     }
 }

@@ -1,0 +1,206 @@
+//! What the recorded primary is told: start again, become a source, open. It
+//! is never opened before k ackers hold everything that it has (section 9).
+
+use super::{Steps, join};
+use crate::action::Directive;
+use crate::observed::{Access, Mysqld, Observed, Server};
+use crate::record::{Record, Step};
+use crate::semisync::{ackers_before_raising, attached, everything_held, holds, k_wanted};
+use crate::standing::{RESTART_AFTER_MILLISECONDS, Standing, standing};
+
+/// re-1.
+pub(super) fn resume(observed: &Observed) -> Steps {
+    let mut steps = Steps::default();
+    let Some(primary) = &observed.record.primary else {
+        return steps;
+    };
+    let Some(agent) = observed.agent(primary.ordinal) else {
+        return steps;
+    };
+    match &agent.mysqld {
+        Mysqld::Gated { failed_starts, .. }
+            if *failed_starts > 0 && agent.settled_milliseconds < RESTART_AFTER_MILLISECONDS => {}
+        Mysqld::Gated { .. } if agent.job.is_none() => {
+            steps.order(observed, primary.ordinal, Directive::Resume);
+            steps.extend(boot_members(observed));
+        }
+        Mysqld::Gated { .. } | Mysqld::Starting | Mysqld::Running(_) => {
+            steps.extend(boot_members(observed))
+        }
+    }
+    steps.extend(super::pods::restarts(observed));
+    steps
+}
+
+/// Section 11: the others boot beside it, receivers stopped.
+fn boot_members(observed: &Observed) -> Steps {
+    let mut steps = Steps::default();
+    for member in &observed.record.ackers {
+        let Some(agent) = observed.agent(member.ordinal) else {
+            continue;
+        };
+        let idle = agent.job.is_none()
+            && agent
+                .gated_data()
+                .is_some_and(|data| !data.undo && data.uuid == Some(member.uuid));
+        if idle
+            && matches!(
+                agent.mysqld,
+                Mysqld::Gated {
+                    failed_starts: 0,
+                    ..
+                }
+            )
+        {
+            steps.order(observed, member.ordinal, Directive::Boot);
+        }
+    }
+    steps
+}
+
+/// fo-6 and so-5.
+pub(super) fn promote(observed: &Observed) -> Steps {
+    let mut steps = Steps::default();
+    let record = &observed.record;
+    let (Some(primary), Some(server)) = (&record.primary, observed.primary_server()) else {
+        return steps;
+    };
+    let since = record
+        .transition
+        .as_ref()
+        .map_or(0, |transition| transition.since);
+    if server.as_of_version >= since && server.access == Access::Writes {
+        steps.record(Some(Record {
+            transition: None,
+            ..record.next()
+        }));
+        return steps;
+    }
+    let is_source =
+        server.replication.is_none() && server.semi_sync == (record.k > 0).then_some(record.k);
+    if !(is_source && server.as_of_version >= since) {
+        let promote = Directive::Promote {
+            until: record.watermark.clone(),
+            k: record.k,
+        };
+        steps.order(observed, primary.ordinal, promote);
+        return steps;
+    }
+    steps.record(join::admit(observed));
+    steps.extend(join::others(observed));
+    if attached(observed).len() >= record.k as usize && everything_held(observed, server) {
+        steps.order(observed, primary.ordinal, Directive::Open { k: record.k });
+    }
+    steps
+}
+
+/// A primary that stays: semi-sync as recorded, opened when it may be, the application's account.
+pub(super) fn serve(observed: &Observed) -> Steps {
+    let mut steps = Steps::default();
+    let record = &observed.record;
+    let (Some(primary), Some(server)) = (&record.primary, observed.primary_server()) else {
+        return steps;
+    };
+    let wanted = k_enforced(observed);
+    if server.replication.is_some() {
+        // A primary that was recorded by fo-5 or so-4 and restarted before it was promoted.
+        let promote = Directive::Promote {
+            until: record.watermark.clone(),
+            k: wanted,
+        };
+        steps.order(observed, primary.ordinal, promote);
+        return steps;
+    }
+    let ask_again = super::reconfigure::needs_position(observed);
+    if ask_again || server.semi_sync != (wanted > 0).then_some(wanted) {
+        steps.order(observed, primary.ordinal, Directive::SemiSync { k: wanted });
+    } else if server.access != Access::Writes {
+        if may_open(observed, server) {
+            steps.order(observed, primary.ordinal, Directive::Open { k: record.k });
+        }
+    } else if !server.app_ready && attached(observed).len() >= record.k as usize {
+        steps.order(observed, primary.ordinal, Directive::EnsureApp);
+    }
+    steps
+}
+
+fn may_open(observed: &Observed, server: &Server) -> bool {
+    let record = &observed.record;
+    record.k == k_wanted(observed.spec.replicas)
+        && attached(observed).len() >= record.k as usize
+        && everything_held(observed, server)
+        && record
+            .transition
+            .as_ref()
+            .is_none_or(|transition| transition.step == Step::Removing)
+}
+
+/// R3: k is raised at the server first. The record is never stronger.
+fn k_enforced(observed: &Observed) -> u32 {
+    let wanted = k_wanted(observed.spec.replicas);
+    let recorded = observed.record.k;
+    let enough = observed.record.ackers.len() >= ackers_before_raising(observed.spec.replicas);
+    match wanted > recorded && enough && attached(observed).len() >= wanted as usize {
+        true => wanted,
+        false => recorded,
+    }
+}
+
+/// R3 and R5 (3): the servers wait for k already and k ackers hold everything: record it.
+/// Leaving k = 0 begins a new epoch, which is provable from its first write.
+pub(super) fn raise_k(observed: &Observed) -> Option<Record> {
+    let server = observed.primary_server()?;
+    let wanted = k_wanted(observed.spec.replicas);
+    let record = &observed.record;
+    if wanted <= record.k || server.semi_sync != Some(wanted) || record.transition.is_some() {
+        return None;
+    }
+    let holders = attached(observed)
+        .into_iter()
+        .filter(|ordinal| holds(observed, *ordinal, server))
+        .count();
+    let epoch = if record.k == 0 {
+        record.epoch + 1
+    } else {
+        record.epoch
+    };
+    (holders >= wanted as usize).then(|| Record {
+        k: wanted,
+        epoch,
+        ..record.next()
+    })
+}
+
+/// Whether somebody is being cloned from this instance now.
+pub(super) fn a_clone_runs(observed: &Observed) -> bool {
+    observed.instances.values().any(|instance| {
+        instance.agent.present().is_some_and(|agent| {
+            agent
+                .job
+                .as_ref()
+                .is_some_and(|job| job.starts_with("Clone"))
+        })
+    })
+}
+
+/// An instance that is whole and idle enough to be cloned from: a replica if possible (section 10).
+pub(super) fn donor(observed: &Observed) -> Option<crate::record::Ordinal> {
+    let primary = observed.record.primary_ordinal()?;
+    let replica = observed
+        .record
+        .ackers
+        .iter()
+        .map(|member| member.ordinal)
+        .find(|ordinal| {
+            matches!(
+                standing(observed, *ordinal),
+                Standing::Acker | Standing::ToServe
+            )
+        });
+    replica.or_else(|| {
+        observed
+            .primary_server()
+            .filter(|server| !server.waiters)
+            .map(|_| primary)
+    })
+}

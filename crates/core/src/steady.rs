@@ -1,0 +1,96 @@
+//! What an open cluster still lacks. Only words; what is done about it is the
+//! plan's.
+
+use crate::observed::{Observed, Pod};
+use crate::record::Ordinal;
+use crate::semisync::{ackers_before_raising, k_wanted};
+use crate::standing::{Standing, standing};
+
+/// The first thing that is not as wanted, as a sentence; `None`: Healthy.
+pub(crate) fn first_shortcoming(observed: &Observed) -> Option<String> {
+    let primary = observed.record.primary_ordinal()?;
+    if let Some(drift) = observed
+        .primary_server()
+        .and_then(|server| server.drift.first())
+    {
+        return Some(format!(
+            "a forced setting of {} was changed: {drift}",
+            observed.name(primary)
+        ));
+    }
+    for ordinal in (0..observed.spec.replicas)
+        .map(Ordinal)
+        .filter(|ordinal| *ordinal != primary)
+    {
+        if let Some(why) = shortcoming(&standing(observed, ordinal)) {
+            return Some(format!("{}: {why}", observed.name(ordinal)));
+        }
+    }
+    if let Some(extra) = observed
+        .instances
+        .keys()
+        .find(|ordinal| ordinal.0 >= observed.spec.replicas)
+    {
+        return Some(format!(
+            "{} is more than spec.replicas={} asks for; scaling down is not built yet, so it is kept: set spec.replicas back",
+            observed.name(*extra),
+            observed.spec.replicas
+        ));
+    }
+    let k = k_wanted(observed.spec.replicas);
+    if observed.record.k != k {
+        return Some(format!(
+            "a commit waits for {} ackers, {k} are wanted as soon as {} are recorded",
+            observed.record.k,
+            ackers_before_raising(observed.spec.replicas)
+        ));
+    }
+    crate::plan::switchover_hindrance(observed).or_else(|| outdated(observed))
+}
+
+fn outdated(observed: &Observed) -> Option<String> {
+    let is_outdated = |pod: &Pod| pod.outdated;
+    let (ordinal, _) = observed
+        .instances
+        .iter()
+        .find(|(_, instance)| instance.pod.present().is_some_and(is_outdated))?;
+    Some(format!(
+        "{} runs with an older spec and is to be restarted",
+        observed.name(*ordinal)
+    ))
+}
+
+/// What is wrong with a standing; `None`: nothing.
+pub(crate) fn shortcoming(standing: &Standing) -> Option<String> {
+    match standing {
+        Standing::Acker => None,
+        Standing::NoPod => Some("its Pod does not exist".to_owned()),
+        Standing::PodTrouble(trouble) => Some(trouble.clone()),
+        Standing::Unreachable(why) => Some(format!("not reachable: {why}")),
+        Standing::Busy(what) => Some(what.clone()),
+        Standing::VolumeUnreadable(why) => Some(format!("its volume cannot be read: {why}")),
+        Standing::ToClone => Some("its volume is empty and is to be cloned".to_owned()),
+        Standing::ToBoot => Some("it is to be started".to_owned()),
+        Standing::StartFails(why) => Some(why.clone()),
+        Standing::ToKill => {
+            Some("a server that is not the primary runs on and is to be stopped".to_owned())
+        }
+        Standing::ToFollow => Some("it is to be attached to the primary".to_owned()),
+        Standing::ErrantInRelayLogs(errant) => Some(format!(
+            "its relay logs hold {errant}, which nobody acknowledged; they are archived and reset"
+        )),
+        Standing::ToDiscard { errant, .. } => Some(format!(
+            "its tail {errant} is proved to be unacknowledged; it is archived and the instance is cloned anew"
+        )),
+        Standing::ErrantUnproven { errant, why } => Some(format!(
+            "it holds {errant}, which the primary has not, and it is not proved that this may go: {why}. Its volume is kept and it stays out of the cluster"
+        )),
+        Standing::CatchingUp => Some("it catches up with the primary".to_owned()),
+        Standing::Admissible => Some("it is to be recorded as an acker".to_owned()),
+        Standing::Reincarnated => {
+            Some("it restarted and is to be recorded anew as an acker".to_owned())
+        }
+        Standing::ToAdmit => Some("its acknowledgements are to be switched on".to_owned()),
+        Standing::ToServe => Some("it is to be opened for reads".to_owned()),
+    }
+}
