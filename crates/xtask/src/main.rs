@@ -1,2 +1,38 @@
-//! placeholder
-fn main() {}
+//! The command line of the project's tasks. A switchboard only: every task is
+//! a module of its own with its own arguments.
+
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks of this project.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// A local Kubernetes with several nodes.
+    Cluster(commands::cluster::Arguments),
+    /// Images, made without a registry.
+    Image(commands::image::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = match Arguments::parse().task {
+        Task::Cluster(arguments) => commands::cluster::run(&arguments),
+        Task::Image(arguments) => commands::image::run(&arguments),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {}", commands::with_causes(error.as_ref()));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Builds hack/local-cluster: Kubernetes, etcd, CoreDNS and the project's own
+//! small programs. Ten minutes when nothing is cached, so the result is kept by
+//! the hash of its sources and shared by every checkout on the machine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+use super::{HostError, Progress, cache_folder, create_folder, project_root, read, run};
+
+/// The programs built from hack/local-cluster.
+#[derive(Debug, Clone)]
+pub struct LocalKube {
+    /// The multi-call binary; it must keep the name `localkube`.
+    pub localkube: PathBuf,
+    /// PID 1 of every Pod sandbox.
+    pub pause: PathBuf,
+}
+
+/// Builds, or finds what was built from the same sources.
+pub fn local_kube(progress: &Progress) -> Result<LocalKube, HostError> {
+    let module = project_root().join("hack/local-cluster");
+    let folder = cache_folder().join(format!("localkube-{}", hash_of(&module)?));
+    let built = LocalKube { localkube: folder.join("localkube"), pause: folder.join("pause") };
+    if built.localkube.exists() && built.pause.exists() {
+        return Ok(built);
+    }
+    check_go(&module)?;
+    progress.step("building the local Kubernetes with Go (about ten minutes the first time)");
+    create_folder(&folder)?;
+    let kubernetes = required_version(&module, "k8s.io/kubernetes")?;
+    build(&module, "./pause", &built.pause, "-s -w")?;
+    build(&module, ".", &built.localkube, &version_flags(&kubernetes))?;
+    progress.step("built the local Kubernetes");
+    Ok(built)
+}
+
+fn build(module: &Path, package: &str, to: &Path, linker_flags: &str) -> Result<(), HostError> {
+    let unfinished = to.with_extension("unfinished");
+    let mut go = Command::new("go");
+    go.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off");
+    go.args(["build", "-trimpath", "-tags", "providerless", "-ldflags", linker_flags, "-o"]);
+    run(go.arg(&unfinished).arg(package))?;
+    std::fs::rename(&unfinished, to)
+        .map_err(|source| HostError::File { doing: "rename", path: unfinished, source })
+}
+
+/// Kubernetes compares its own version with that of others; an unset one is 0.0.
+fn version_flags(version: &str) -> String {
+    let package = "k8s.io/component-base/version";
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    format!("-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}")
+}
+
+fn required_version(module: &Path, name: &str) -> Result<String, HostError> {
+    let text = read(&module.join("go.mod"))?;
+    let line = text.lines().map(str::trim).find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    Ok(line.unwrap_or_default().split(' ').next().unwrap_or_default().to_owned())
+}
+
+fn check_go(module: &Path) -> Result<(), HostError> {
+    // Run in the module: go itself compares its version with that in go.mod.
+    match run(Command::new("go").current_dir(module).args(["list", "-m"])) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let wanted = required_version(module, "go")?;
+            Err(HostError::Go { wanted, found: error.to_string() })
+        }
+    }
+}
+
+fn hash_of(module: &Path) -> Result<String, HostError> {
+    let mut files = Vec::new();
+    sources(module, &mut files)?;
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        let name = file.strip_prefix(module).unwrap_or(&file);
+        hash.update(name.to_string_lossy().as_bytes());
+        hash.update([0]);
+        hash.update(read(&file)?);
+        hash.update([0]);
+    }
+    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), HostError> {
+    let failed = |source| HostError::File { doing: "list", path: folder.to_path_buf(), source };
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() {
+            sources(&path, files)?;
+        } else if ["go", "mod", "sum"].iter().any(|kind| path.extension().is_some_and(|is| is == *kind)) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}

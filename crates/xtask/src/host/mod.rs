@@ -1,0 +1,16 @@
+//! The machine that the tasks run on: its programs, packages and folders.
+//! Nothing here knows what a cluster is.
+
+mod error;
+mod folders;
+mod go;
+mod packages;
+mod progress;
+mod run;
+
+pub use error::HostError;
+pub use folders::{cache_folder, project_root};
+pub use go::{LocalKube, local_kube};
+pub use packages::ensure_packages;
+pub use progress::Progress;
+pub use run::{create_folder, line_of, read, remove_file, remove_folder, run, sha256, succeed, write};
