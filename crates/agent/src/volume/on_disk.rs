@@ -1,0 +1,147 @@
+//! Facts of a data directory, read while mysqld does not run. Never writes;
+//! what cannot be read is an error or `unparsable`, never "nothing there".
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use gtid::{GtidSet, Uuid};
+use wire::{OnDisk, Tail, Volume, layout};
+
+use super::{
+    binlog::{BinlogError, Scan},
+    record::{RecordError, read_undo},
+};
+
+/// What could not be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OnDiskError {
+    /// A file of mysqld's.
+    #[error("reading {path}: {source}")]
+    Read { path: PathBuf, source: io::Error },
+    /// auto.cnf without a uuid in it.
+    #[error("{path} holds no server-uuid")]
+    NoUuid { path: PathBuf },
+    /// A relay log; binlogs have `unparsable` instead.
+    #[error("reading relay log {path}: {source}")]
+    RelayLog { path: PathBuf, source: BinlogError },
+    /// The marker.
+    #[error(transparent)]
+    Undo(#[from] RecordError),
+}
+
+/// The volume as the state names it.
+pub(crate) fn volume(datadir: &Path, agent_dir: &Path) -> Volume {
+    match read(datadir, agent_dir) {
+        Ok(Some(on_disk)) => Volume::Data { on_disk },
+        Ok(None) => Volume::Empty,
+        Err(error) => Volume::Unreadable { message: error.to_string() },
+    }
+}
+
+/// `None` when there is no data. Data directories appear by rename, so one
+/// that exists is whole.
+fn read(datadir: &Path, agent_dir: &Path) -> Result<Option<OnDisk>, OnDiskError> {
+    let failed = |source| OnDiskError::Read { path: datadir.to_owned(), source };
+    match fs::read_dir(datadir) {
+        Ok(mut entries) => match entries.next() {
+            None => return Ok(None),
+            Some(entry) => drop(entry.map_err(failed)?),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(failed(source)),
+    }
+    let files = index(datadir, layout::BINLOG_BASENAME)?;
+    let mut binlog = GtidSet::default();
+    let mut tail = Vec::new();
+    for path in files.iter().rev().take(2).rev() {
+        let (previous, facts) = tail_of(path)?;
+        if tail.is_empty() {
+            binlog = previous;
+        }
+        binlog = binlog.union(&facts.gtids);
+        tail.push(facts);
+    }
+    Ok(Some(OnDisk {
+        uuid: uuid(datadir)?,
+        binlog,
+        relay: relay(datadir)?,
+        tail,
+        undo: read_undo(agent_dir)?,
+    }))
+}
+
+fn open(path: &Path) -> Result<File, OnDiskError> {
+    File::open(path).map_err(|source| OnDiskError::Read { path: path.to_owned(), source })
+}
+
+fn tail_of(path: &Path) -> Result<(GtidSet, Tail), OnDiskError> {
+    let (scan, unparsable) = match Scan::of(open(path)?) {
+        Ok(scan) => (scan, false),
+        Err(BinlogError::Encrypted | BinlogError::NotABinlog | BinlogError::Damaged { .. }) => {
+            (Scan::default(), true)
+        }
+        Err(BinlogError::Io(source)) => {
+            return Err(OnDiskError::Read { path: path.to_owned(), source });
+        }
+    };
+    let facts = Tail {
+        file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        gtids: scan.gtids,
+        in_use: scan.in_use,
+        stopped: scan.stopped,
+        unparsable,
+    };
+    Ok((scan.previous, facts))
+}
+
+fn relay(datadir: &Path) -> Result<GtidSet, OnDiskError> {
+    let mut gtids = GtidSet::default();
+    for path in index(datadir, layout::RELAY_LOG_BASENAME)? {
+        let scan = Scan::of(open(&path)?)
+            .map_err(|source| OnDiskError::RelayLog { path: path.clone(), source })?;
+        gtids = gtids.union(&scan.gtids);
+    }
+    Ok(gtids)
+}
+
+/// The files named in `<basename>.index`, oldest first; none without an index.
+pub(crate) fn index(datadir: &Path, basename: &str) -> Result<Vec<PathBuf>, OnDiskError> {
+    let path = datadir.join(format!("{basename}.index"));
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(text
+            .lines()
+            .filter(|line| !line.is_empty())
+            .map(|line| datadir.join(line.strip_prefix("./").unwrap_or(line)))
+            .collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(source) => Err(OnDiskError::Read { path, source }),
+    }
+}
+
+/// From auto.cnf; `None` without the file.
+fn uuid(datadir: &Path) -> Result<Option<Uuid>, OnDiskError> {
+    let path = datadir.join("auto.cnf");
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(OnDiskError::Read { path, source }),
+    };
+    let uuid = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .find(|(key, _)| matches!(key.trim(), "server-uuid" | "server_uuid"))
+        .and_then(|(_, value)| value.trim().to_lowercase().parse().ok());
+    uuid.map(Some).ok_or(OnDiskError::NoUuid { path })
+}
+
+/// Gives a data directory a new identity.
+pub(crate) fn write_uuid(datadir: &Path) -> io::Result<()> {
+    let uuid = uuid::Uuid::new_v4();
+    super::durable::write(
+        &datadir.join("auto.cnf"),
+        format!("[auto]\nserver-uuid={uuid}\n").as_bytes(),
+    )
+}
