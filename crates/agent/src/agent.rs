@@ -19,9 +19,15 @@ use crate::{
     lock,
     mysqld::child::{Child, Children},
     options::Options,
-    sql::{accounts::Account, observe::{Begun, Observation}, session::{Login, Session}},
+    sql::{
+        accounts::Account,
+        observe::{Begun, Observation},
+        session::{Login, Session},
+    },
     volume::{
-        archive, incarnation, live_binlog::LiveBinlog, on_disk,
+        archive, incarnation,
+        live_binlog::LiveBinlog,
+        on_disk,
         record::{Record, RecordError},
     },
 };
@@ -89,7 +95,12 @@ pub(crate) struct Serving {
 }
 
 impl Agent {
-    pub(crate) fn new(options: Options, children: Children, subjects: SubjectPattern, incarnation: String) -> Self {
+    pub(crate) fn new(
+        options: Options,
+        children: Children,
+        subjects: SubjectPattern,
+        incarnation: String,
+    ) -> Self {
         let state = AgentState {
             instance: options.instance.clone(),
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -144,8 +155,11 @@ impl Agent {
 
     /// The frame of this moment, without the state.
     pub(crate) fn heartbeat(&self) -> Frame {
-        let mut frame =
-            Frame { state: None, unanswered_milliseconds: 0, source_silent_milliseconds: None };
+        let mut frame = Frame {
+            state: None,
+            unanswered_milliseconds: 0,
+            source_silent_milliseconds: None,
+        };
         if let Some(running) = self.running() {
             let facts = lock(&running.facts);
             frame.unanswered_milliseconds = facts.last_answer.map_or(0, milliseconds_since);
@@ -170,7 +184,9 @@ impl Agent {
         change: impl FnOnce(&mut Record) -> T,
     ) -> Result<Option<T>, RecordError> {
         let mut record = lock(&self.record);
-        let Some(present) = record.as_ref() else { return Ok(None) };
+        let Some(present) = record.as_ref() else {
+            return Ok(None);
+        };
         let mut amended = present.clone();
         let result = change(&mut amended);
         if amended != *present {
@@ -216,7 +232,10 @@ impl Agent {
 
     /// Accounts of the peers on the persisted list, without our own.
     pub(crate) fn accounts(&self, peers: &[String]) -> Vec<Account> {
-        peers.iter().map(|peer| Account::new(peer, &self.subjects)).collect()
+        peers
+            .iter()
+            .map(|peer| Account::new(peer, &self.subjects))
+            .collect()
     }
 
     /// Reads the volume's facts anew. Blocks: the files are read here.
@@ -244,7 +263,11 @@ impl Agent {
     }
 
     pub(crate) fn begin_job(&self, kind: JobKind, stage: &str) {
-        let job = Job { kind, stage: stage.to_owned(), percent: None };
+        let job = Job {
+            kind,
+            stage: stage.to_owned(),
+            percent: None,
+        };
         self.publish(|state| {
             state.job = Some(job);
             state.job_failure = None;
@@ -270,7 +293,11 @@ impl Agent {
     /// Publishes what a running server said, unless something newer was
     /// published or the server has ended since.
     pub(crate) fn publish_observation(&self, running: &Running, observation: Observation) {
-        let Observation { number, mut server, source_pulse } = observation;
+        let Observation {
+            number,
+            mut server,
+            source_pulse,
+        } = observation;
         let mut facts = lock(&running.facts);
         let now = Instant::now();
         facts.last_answer = Some(now);
@@ -294,14 +321,21 @@ impl Agent {
             self.mark_not_strict(serving);
         }
         if running.child.ended().is_none() {
-            self.publish(|state| state.mysqld = Mysqld::Running { server: Box::new(server) });
+            self.publish(|state| {
+                state.mysqld = Mysqld::Running {
+                    server: Box::new(server),
+                }
+            });
         }
     }
 
     /// Taken before a round of questions begins, so that rounds can be ordered.
     pub(crate) fn begin_observation(&self, running: &Running) -> Begun {
         let as_of = *lock(&self.obeyed);
-        Begun { number: running.observations.fetch_add(1, Ordering::SeqCst) + 1, as_of }
+        Begun {
+            number: running.observations.fetch_add(1, Ordering::SeqCst) + 1,
+            as_of,
+        }
     }
 
     /// From now on, what is read was read after this order.
@@ -323,11 +357,14 @@ impl Running {
             login,
             poke: Notify::new(),
             binlog: Mutex::default(),
-            facts: Mutex::new(Facts { read_only: true, peers: Some(peers), ..Facts::default() }),
+            facts: Mutex::new(Facts {
+                read_only: true,
+                peers: Some(peers),
+                ..Facts::default()
+            }),
             observations: AtomicU64::new(0),
         }
     }
-
 }
 
 fn milliseconds_since(instant: Instant) -> u64 {

@@ -1,7 +1,10 @@
 //! What the agent reads from certificates: who calls, and how the subject of a
 //! peer is written. Never judges a chain: rustls and mysqld do.
 
-use std::{io, path::{Path, PathBuf}};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 use x509_parser::{parse_x509_certificate, prelude::X509Name};
@@ -20,7 +23,13 @@ pub(crate) enum CertificateError {
 /// The common name of the first certificate of a chain.
 pub(crate) fn common_name(certificate: &CertificateDer<'_>) -> Option<String> {
     let (_, certificate) = parse_x509_certificate(certificate).ok()?;
-    let name = certificate.subject().iter_common_name().next()?.as_str().ok()?.to_owned();
+    let name = certificate
+        .subject()
+        .iter_common_name()
+        .next()?
+        .as_str()
+        .ok()?
+        .to_owned();
     Some(name)
 }
 
@@ -35,12 +44,16 @@ pub(crate) struct SubjectPattern {
 impl SubjectPattern {
     /// From our own certificate.
     pub(crate) fn read(path: &Path) -> Result<Self, CertificateError> {
-        let pem = std::fs::read(path)
-            .map_err(|source| CertificateError::Read { path: path.to_owned(), source })?;
+        let pem = std::fs::read(path).map_err(|source| CertificateError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         CertificateDer::from_pem_slice(&pem)
             .ok()
             .and_then(|der| pattern(parse_x509_certificate(&der).ok()?.1.subject()))
-            .ok_or_else(|| CertificateError::Content { path: path.to_owned() })
+            .ok_or_else(|| CertificateError::Content {
+                path: path.to_owned(),
+            })
     }
 
     /// The subject of an instance, as `REQUIRE SUBJECT` wants it.
@@ -71,5 +84,8 @@ fn pattern(subject: &X509Name<'_>) -> Option<SubjectPattern> {
             Some(after) => after.push_str(&text),
         }
     }
-    Some(SubjectPattern { before, after: after? })
+    Some(SubjectPattern {
+        before,
+        after: after?,
+    })
 }

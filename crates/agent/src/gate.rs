@@ -42,12 +42,17 @@ pub(crate) fn open(agent: &Arc<Agent>, version: u64) -> Result<(), ActError> {
     };
     let statements = init_file::statements(&login.password, &agent.accounts(&record.peers));
     let file = agent.options.run_dir.join("init.sql");
-    init_file::write(&file, &statements)
-        .map_err(|source| ActError::Io { doing: "writing the init file", source })?;
+    init_file::write(&file, &statements).map_err(|source| ActError::Io {
+        doing: "writing the init file",
+        source,
+    })?;
     let child = agent
         .children
         .start(&mut settings::server(&agent.options, &file))
-        .map_err(|source| ActError::Io { doing: "starting mysqld", source })?;
+        .map_err(|source| ActError::Io {
+            doing: "starting mysqld",
+            source,
+        })?;
     tracing::info!(pid = child.pid(), version, "mysqld started");
     let running = Arc::new(Running::new(child, login, record.peers));
     agent.set_running(Some(Arc::clone(&running)));
@@ -75,16 +80,28 @@ async fn close(agent: &Arc<Agent>, running: &Running, ended: Ended) {
         // A shutdown answers OK to waiters (fact 5).
         agent.mark_not_strict(serving);
     }
-    let failed_starts =
-        if answered { 0 } else { agent.failed_starts.fetch_add(1, Ordering::Relaxed) + 1 };
-    let exit = Exit { code, signal, message: running.child.log.last_error(), failed_starts };
+    let failed_starts = if answered {
+        0
+    } else {
+        agent.failed_starts.fetch_add(1, Ordering::Relaxed) + 1
+    };
+    let exit = Exit {
+        code,
+        signal,
+        message: running.child.log.last_error(),
+        failed_starts,
+    };
     tracing::info!(?exit, "mysqld ended");
     let reader = Arc::clone(agent);
     if let Err(error) = tokio::task::spawn_blocking(move || reader.refresh_volume()).await {
         tracing::error!(%error, "the volume was not read after mysqld's exit");
     }
     agent.set_running(None);
-    agent.publish(|state| state.mysqld = Mysqld::Gated { last_exit: Some(exit) });
+    agent.publish(|state| {
+        state.mysqld = Mysqld::Gated {
+            last_exit: Some(exit),
+        }
+    });
 }
 
 /// Knocks until mysqld answers, then asks until the connection ends for good.
@@ -154,7 +171,9 @@ async fn ask(agent: &Agent, running: &Running, session: &mut Session) -> Result<
 
 /// Forced settings, on the other connection unless an order is using it.
 async fn read_back(agent: &Agent, running: &Running) {
-    let Ok(mut session) = running.orders.try_lock() else { return };
+    let Ok(mut session) = running.orders.try_lock() else {
+        return;
+    };
     match observe::drift(&mut session, &settings::forced(&agent.options)).await {
         Ok(drift) => lock(&running.facts).drift = drift,
         Err(error) => tracing::warn!(%error, "forced settings were not read back"),

@@ -29,7 +29,11 @@ pub use options::{Acknowledge, Options};
 pub fn main(options: Options) -> ExitCode {
     // mysql_async asks for the process's provider; set twice is the same one.
     let _same = rustls::crypto::ring::default_provider().install_default();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(3)
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             tracing::error!(%error, "no runtime");
@@ -65,7 +69,10 @@ pub fn install(destination: &Path) -> ExitCode {
 pub fn log_to_stdout() {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    let subscriber = tracing_subscriber::fmt().json().flatten_event(true).with_env_filter(filter);
+    let subscriber = tracing_subscriber::fmt()
+        .json()
+        .flatten_event(true)
+        .with_env_filter(filter);
     // Set already by whoever embeds the agent.
     let _set = subscriber.try_init();
 }

@@ -10,8 +10,8 @@ use wire::{Act, Mysqld, Order, Outcome, Refusal, Reply, Volume};
 
 use crate::{
     acts::{
-        ActError, Hands, app, catch_up, clone, discard, end, fence, follow, idle, initialise, peers,
-        promote, running, serve,
+        ActError, Hands, app, catch_up, clone, discard, end, fence, follow, idle, initialise,
+        peers, promote, running, serve,
     },
     agent::Agent,
     gate,
@@ -33,22 +33,39 @@ pub(crate) async fn take(agent: &Arc<Agent>, order: Order) -> Reply {
     let act = name(&order.act);
     match &outcome {
         Outcome::Done | Outcome::Started => {
-            tracing::info!(act, version = stamp.version, epoch = stamp.epoch, ?outcome, "order");
+            tracing::info!(
+                act,
+                version = stamp.version,
+                epoch = stamp.epoch,
+                ?outcome,
+                "order"
+            );
         }
         Outcome::Refused { .. } | Outcome::Failed { .. } => {
-            tracing::warn!(act, version = stamp.version, epoch = stamp.epoch, ?outcome, "order");
+            tracing::warn!(
+                act,
+                version = stamp.version,
+                epoch = stamp.epoch,
+                ?outcome,
+                "order"
+            );
         }
     }
     if matches!(outcome, Outcome::Done | Outcome::Started) {
         agent.obeyed(stamp);
         look(agent).await;
     }
-    Reply { outcome, state: agent.state() }
+    Reply {
+        outcome,
+        state: agent.state(),
+    }
 }
 
 /// The answer carries what the server says after the act.
 async fn look(agent: &Arc<Agent>) {
-    let Some(running) = agent.running() else { return };
+    let Some(running) = agent.running() else {
+        return;
+    };
     let looked = timeout(LOOK_BOUND, async {
         let mut hands = Hands::on(agent, &running).await?;
         hands.observe().await.map_err(ActError::from)
@@ -97,7 +114,9 @@ async fn in_turn(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, ActError>
         | Act::EnsureApp
         | Act::Peers => {
             let Ok(_turn) = timeout(TURN_BOUND, agent.turn.lock()).await else {
-                return Err(ActError::wrong_state("another order has been under way for a minute"));
+                return Err(ActError::wrong_state(
+                    "another order has been under way for a minute",
+                ));
             };
             admit(agent, order)?;
             obey(agent, order).await
@@ -181,7 +200,10 @@ async fn by_statements(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, Act
     let running = running(agent)?;
     let hands = &mut Hands::on(agent, &running).await?;
     let stamp = order.stamp;
-    if let Act::Freeze { wait_milliseconds, .. } = &order.act {
+    if let Act::Freeze {
+        wait_milliseconds, ..
+    } = &order.act
+    {
         // Account statements can wait for an acknowledgement; a freeze must not.
         return serve::freeze(hands, Duration::from_millis(*wait_milliseconds)).await;
     }
@@ -211,9 +233,10 @@ async fn by_statements(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, Act
         | Act::CatchUp
         | Act::Kill
         | Act::Stop
-        | Act::Discard { .. } => {
-            Err(ActError::refused(Refusal::Unknown, "not an act by statements"))
-        }
+        | Act::Discard { .. } => Err(ActError::refused(
+            Refusal::Unknown,
+            "not an act by statements",
+        )),
     }
 }
 
@@ -244,7 +267,10 @@ fn boot(agent: &Arc<Agent>, version: u64) -> Result<Outcome, ActError> {
 fn resume(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, ActError> {
     let fence = agent.state().self_fenced;
     if let Some(fence) = fence.filter(|fence| fence.epoch >= order.stamp.epoch) {
-        return Err(ActError::wrong_state(format!("fenced itself in epoch {}", fence.epoch)));
+        return Err(ActError::wrong_state(format!(
+            "fenced itself in epoch {}",
+            fence.epoch
+        )));
     }
     boot(agent, order.stamp.version)
 }

@@ -34,7 +34,10 @@ pub(crate) async fn serve(agent: Arc<Agent>, listener: TcpListener) -> io::Resul
         let service = TowerToHyperService::new(router.clone());
         tokio::spawn(async move {
             let serving = auto::Builder::new(TokioExecutor::new());
-            if let Err(error) = serving.serve_connection(TokioIo::new(stream), service).await {
+            if let Err(error) = serving
+                .serve_connection(TokioIo::new(stream), service)
+                .await
+            {
                 tracing::debug!(%error, "probe connection ended");
             }
         });
@@ -45,7 +48,10 @@ pub(crate) async fn serve(agent: Arc<Agent>, listener: TcpListener) -> io::Resul
 fn serves(state: &AgentState) -> bool {
     match &state.mysqld {
         Mysqld::Running { server } => {
-            let replicating = server.replication.as_ref().is_some_and(|replication| replication.applier);
+            let replicating = server
+                .replication
+                .as_ref()
+                .is_some_and(|replication| replication.applier);
             !server.offline && (!server.read_only || replicating)
         }
         Mysqld::Gated { .. } | Mysqld::Starting => false,
@@ -63,9 +69,14 @@ async fn ready(State(agent): State<Arc<Agent>>) -> (StatusCode, &'static str) {
 async fn metrics(State(agent): State<Arc<Agent>>) -> impl IntoResponse {
     let mut text = String::new();
     match encode(&mut text, &registry(&agent)) {
-        Ok(()) => {
-            ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text).into_response()
-        }
+        Ok(()) => (
+            [(
+                CONTENT_TYPE,
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            )],
+            text,
+        )
+            .into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
@@ -80,16 +91,40 @@ fn registry(agent: &Agent) -> Registry {
         registry.register(name, help, gauge);
     };
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    gauge("uptime_seconds", "Since the agent began", count(agent.uptime().as_secs()));
-    gauge("disk_total_bytes", "Size of the data volume", count(state.disk.total_bytes));
-    gauge("disk_free_bytes", "Free space on the data volume", count(state.disk.free_bytes));
-    gauge("version_seen", "Highest version of the record seen", count(state.seen.version));
-    gauge("mysqld_serving", "1 while mysqld serves writes or reads", i64::from(serves(&state)));
+    gauge(
+        "uptime_seconds",
+        "Since the agent began",
+        count(agent.uptime().as_secs()),
+    );
+    gauge(
+        "disk_total_bytes",
+        "Size of the data volume",
+        count(state.disk.total_bytes),
+    );
+    gauge(
+        "disk_free_bytes",
+        "Free space on the data volume",
+        count(state.disk.free_bytes),
+    );
+    gauge(
+        "version_seen",
+        "Highest version of the record seen",
+        count(state.seen.version),
+    );
+    gauge(
+        "mysqld_serving",
+        "1 while mysqld serves writes or reads",
+        i64::from(serves(&state)),
+    );
     let server = match &state.mysqld {
         Mysqld::Running { server } => Some(server),
         Mysqld::Gated { .. } | Mysqld::Starting => None,
     };
-    gauge("mysqld_up", "1 while mysqld answers", i64::from(server.is_some()));
+    gauge(
+        "mysqld_up",
+        "1 while mysqld answers",
+        i64::from(server.is_some()),
+    );
     if let Some(server) = server {
         server_gauges(server, &mut gauge);
     }
@@ -99,13 +134,37 @@ fn registry(agent: &Agent) -> Registry {
 fn server_gauges(server: &Server, gauge: &mut impl FnMut(&str, &str, i64)) {
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     let executed = u64::try_from(server.executed.count()).unwrap_or(u64::MAX);
-    gauge("mysqld_read_only", "1 unless open for writes", i64::from(server.read_only));
-    gauge("mysqld_executed_transactions", "Transactions in gtid_executed", count(executed));
-    gauge("mysqld_waiting_sessions", "Zero or not: commits that wait for an acknowledgement", i64::from(server.semi_sync.waiting));
-    gauge("mysqld_unacknowledged_transactions", "Commits that were not acknowledged", count(server.semi_sync.no_tx));
-    gauge("mysqld_clients", "Client connections", i64::from(server.clients));
+    gauge(
+        "mysqld_read_only",
+        "1 unless open for writes",
+        i64::from(server.read_only),
+    );
+    gauge(
+        "mysqld_executed_transactions",
+        "Transactions in gtid_executed",
+        count(executed),
+    );
+    gauge(
+        "mysqld_waiting_sessions",
+        "Zero or not: commits that wait for an acknowledgement",
+        i64::from(server.semi_sync.waiting),
+    );
+    gauge(
+        "mysqld_unacknowledged_transactions",
+        "Commits that were not acknowledged",
+        count(server.semi_sync.no_tx),
+    );
+    gauge(
+        "mysqld_clients",
+        "Client connections",
+        i64::from(server.clients),
+    );
     if let Some(replication) = &server.replication {
-        gauge("mysqld_acknowledges", "1 while this replica acknowledges", i64::from(replication.semi_sync_active));
+        gauge(
+            "mysqld_acknowledges",
+            "1 while this replica acknowledges",
+            i64::from(replication.semi_sync_active),
+        );
         if let Some(lag) = replication.lag_seconds {
             gauge("mysqld_lag_seconds", "Behind the source", count(lag));
         }

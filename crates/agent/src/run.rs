@@ -1,7 +1,13 @@
 //! The life of an agent: lock, record, facts, servers, signals. Never starts
 //! mysqld on the data: orders do.
 
-use std::{convert::Infallible, fs, io, path::{Path, PathBuf}, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tokio::{
     net::TcpListener,
@@ -32,7 +38,10 @@ const HOUSEKEEPING: Duration = Duration::from_secs(10);
 pub(crate) enum RunError {
     /// Directories and signals.
     #[error("{doing}: {source}")]
-    Io { doing: &'static str, source: io::Error },
+    Io {
+        doing: &'static str,
+        source: io::Error,
+    },
     /// Our own certificate.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -52,8 +61,12 @@ pub(crate) async fn run(options: Options) -> Result<(), RunError> {
     let mut terminations = signal(SignalKind::terminate()).map_err(io("listening for SIGTERM"))?;
     let mut interrupts = signal(SignalKind::interrupt()).map_err(io("listening for SIGINT"))?;
     let bind = agent.options.bind;
-    let orders = server::bind(bind, agent.options.agent_port).await.map_err(io("binding the agent's port"))?;
-    let probes = server::bind(bind, agent.options.probe_port).await.map_err(io("binding the probe port"))?;
+    let orders = server::bind(bind, agent.options.agent_port)
+        .await
+        .map_err(io("binding the agent's port"))?;
+    let probes = server::bind(bind, agent.options.probe_port)
+        .await
+        .map_err(io("binding the probe port"))?;
     tokio::spawn(own_volume(Arc::clone(&agent)));
     tokio::spawn(housekeeping(Arc::clone(&agent)));
     tokio::select! {
@@ -65,8 +78,12 @@ pub(crate) async fn run(options: Options) -> Result<(), RunError> {
         _ = interrupts.recv() => {}
     }
     // The servers went with the select; they are needed until the end.
-    let orders = server::bind(bind, agent.options.agent_port).await.map_err(io("binding the agent's port"))?;
-    let probes = server::bind(bind, agent.options.probe_port).await.map_err(io("binding the probe port"))?;
+    let orders = server::bind(bind, agent.options.agent_port)
+        .await
+        .map_err(io("binding the agent's port"))?;
+    let probes = server::bind(bind, agent.options.probe_port)
+        .await
+        .map_err(io("binding the probe port"))?;
     tokio::select! {
         never = serve(&agent, orders, probes) => match never {
             Ok(never) => match never {},
@@ -76,7 +93,11 @@ pub(crate) async fn run(options: Options) -> Result<(), RunError> {
     }
 }
 
-async fn serve(agent: &Arc<Agent>, orders: TcpListener, probes: TcpListener) -> Result<Infallible, RunError> {
+async fn serve(
+    agent: &Arc<Agent>,
+    orders: TcpListener,
+    probes: TcpListener,
+) -> Result<Infallible, RunError> {
     tokio::select! {
         never = server::serve(Arc::clone(agent), orders) => Ok(never?),
         never = probes::serve(Arc::clone(agent), probes) => {
@@ -93,7 +114,11 @@ async fn own_volume(agent: Arc<Agent>) {
             Ok(None) => tracing::warn!("another process holds the volume's lock"),
             Err(error) => {
                 tracing::error!(%error, "locking the volume");
-                agent.publish(|state| state.volume = Volume::Unreadable { message: error.to_string() });
+                agent.publish(|state| {
+                    state.volume = Volume::Unreadable {
+                        message: error.to_string(),
+                    }
+                });
             }
         }
         sleep(LOCK_RETRY).await;
@@ -107,7 +132,11 @@ async fn own_volume(agent: Arc<Agent>) {
         }
         Err(error) => {
             tracing::error!(%error, "the record cannot be read, so no order can be taken");
-            agent.publish(|state| state.volume = Volume::Unreadable { message: error.to_string() });
+            agent.publish(|state| {
+                state.volume = Volume::Unreadable {
+                    message: error.to_string(),
+                }
+            });
         }
     }
     // Until the process ends.
@@ -117,7 +146,11 @@ async fn own_volume(agent: Arc<Agent>) {
 
 /// What a former life left half done under names that are not data.
 fn clear(options: &Options) {
-    for directory in [options.pristine(), options.incoming(), options.agent_dir.join("discarded")] {
+    for directory in [
+        options.pristine(),
+        options.incoming(),
+        options.agent_dir.join("discarded"),
+    ] {
         if let Err(error) = durable::remove_directory(&directory) {
             tracing::warn!(%error, directory = %directory.display(), "not removed");
         }
@@ -138,7 +171,13 @@ async fn housekeeping(agent: Arc<Agent>) {
             certificates = changed_at;
             continue;
         };
-        match running.orders.lock().await.run("ALTER INSTANCE RELOAD TLS").await {
+        match running
+            .orders
+            .lock()
+            .await
+            .run("ALTER INSTANCE RELOAD TLS")
+            .await
+        {
             Ok(()) => certificates = changed_at,
             Err(error) => tracing::warn!(%error, "mysqld keeps its old certificates"),
         }
@@ -147,7 +186,11 @@ async fn housekeeping(agent: Arc<Agent>) {
 
 /// Copies this program to where the mysqld container finds it.
 pub(crate) fn install(destination: &Path) -> io::Result<PathBuf> {
-    let target = if destination.is_dir() { destination.join("katazuke") } else { destination.to_owned() };
+    let target = if destination.is_dir() {
+        destination.join("katazuke")
+    } else {
+        destination.to_owned()
+    };
     let temporary = target.with_extension("tmp");
     fs::copy(std::env::current_exe()?, &temporary)?;
     fs::rename(&temporary, &target)?;

@@ -51,7 +51,10 @@ pub(crate) enum TlsError {
     Read { path: PathBuf, source: io::Error },
     /// PEM.
     #[error("{path}: {source}")]
-    Pem { path: PathBuf, source: rustls::pki_types::pem::Error },
+    Pem {
+        path: PathBuf,
+        source: rustls::pki_types::pem::Error,
+    },
     /// The trust bundle.
     #[error("the trust bundle: {0}")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
@@ -80,7 +83,10 @@ struct Tls {
 impl Tls {
     fn read(options: &Options) -> Result<Self, TlsError> {
         let current = Mutex::new((changed_at(options), config(options)?));
-        Ok(Self { options: options.clone(), current })
+        Ok(Self {
+            options: options.clone(),
+            current,
+        })
     }
 
     /// Keeps the old ones while the new ones cannot be used.
@@ -100,14 +106,21 @@ impl Tls {
 pub(crate) fn changed_at(options: &Options) -> Vec<Option<SystemTime>> {
     [layout::TLS_CA, layout::TLS_CERT, layout::TLS_KEY]
         .iter()
-        .map(|file| std::fs::metadata(options.tls(file)).and_then(|meta| meta.modified()).ok())
+        .map(|file| {
+            std::fs::metadata(options.tls(file))
+                .and_then(|meta| meta.modified())
+                .ok()
+        })
         .collect()
 }
 
 fn config(options: &Options) -> Result<Arc<ServerConfig>, TlsError> {
     let certificates = |file| -> Result<Vec<CertificateDer<'static>>, TlsError> {
         let path = options.tls(file);
-        let pem = std::fs::read(&path).map_err(|source| TlsError::Read { path: path.clone(), source })?;
+        let pem = std::fs::read(&path).map_err(|source| TlsError::Read {
+            path: path.clone(),
+            source,
+        })?;
         CertificateDer::pem_slice_iter(&pem)
             .collect::<Result<_, _>>()
             .map_err(|source| TlsError::Pem { path, source })
@@ -117,10 +130,12 @@ fn config(options: &Options) -> Result<Arc<ServerConfig>, TlsError> {
         roots.add(certificate)?;
     }
     let path = options.tls(layout::TLS_KEY);
-    let key = PrivateKeyDer::from_pem_file(&path).map_err(|source| TlsError::Pem { path, source })?;
+    let key =
+        PrivateKeyDer::from_pem_file(&path).map_err(|source| TlsError::Pem { path, source })?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier =
-        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build()?;
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()?;
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_client_cert_verifier(verifier)
@@ -130,7 +145,10 @@ fn config(options: &Options) -> Result<Arc<ServerConfig>, TlsError> {
 }
 
 /// Serves for ever.
-pub(crate) async fn serve(agent: Arc<Agent>, listener: TcpListener) -> Result<Infallible, TlsError> {
+pub(crate) async fn serve(
+    agent: Arc<Agent>,
+    listener: TcpListener,
+) -> Result<Infallible, TlsError> {
     let tls = Arc::new(Tls::read(&agent.options)?);
     let router = Router::new()
         .route(wire::PATH_ORDER, post(take_order))
@@ -157,7 +175,9 @@ pub(crate) async fn serve(agent: Arc<Agent>, listener: TcpListener) -> Result<In
 
 async fn connection(stream: TcpStream, acceptor: TlsAcceptor, router: Router) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let stream = timeout(HANDSHAKE_BOUND, acceptor.accept(stream)).await.map_err(io::Error::other)??;
+    let stream = timeout(HANDSHAKE_BOUND, acceptor.accept(stream))
+        .await
+        .map_err(io::Error::other)??;
     let certificates = stream.get_ref().1.peer_certificates();
     let caller = certificates.and_then(|chain| certificate::common_name(chain.first()?));
     if caller.as_deref() != Some(layout::OPERATOR_COMMON_NAME) {
@@ -177,13 +197,18 @@ async fn take_order(State(agent): State<Arc<Agent>>, body: Bytes) -> Json<Reply>
             match tokio::spawn(async move { orders::take(&worker, order).await }).await {
                 Ok(reply) => Json(reply),
                 Err(error) => Json(Reply {
-                    outcome: Outcome::Failed { message: error.to_string() },
+                    outcome: Outcome::Failed {
+                        message: error.to_string(),
+                    },
                     state: agent.state(),
                 }),
             }
         }
         Err(error) => Json(Reply {
-            outcome: Outcome::Refused { refusal: Refusal::Unknown, message: error.to_string() },
+            outcome: Outcome::Refused {
+                refusal: Refusal::Unknown,
+                message: error.to_string(),
+            },
             state: agent.state(),
         }),
     }
@@ -198,12 +223,20 @@ struct Watch {
 async fn watch_state(State(agent): State<Arc<Agent>>) -> Response {
     let mut states = agent.subscribe();
     states.mark_changed();
-    let watch = Watch { agent, states, next: Instant::now() };
+    let watch = Watch {
+        agent,
+        states,
+        next: Instant::now(),
+    };
     let lines = stream::unfold(watch, |mut watch| async {
         let line = next_line(&mut watch).await?;
         Some((Ok::<_, Infallible>(line), watch))
     });
-    ([(CONTENT_TYPE, "application/jsonl")], Body::from_stream(lines)).into_response()
+    (
+        [(CONTENT_TYPE, "application/jsonl")],
+        Body::from_stream(lines),
+    )
+        .into_response()
 }
 
 /// The next change, or a heartbeat.

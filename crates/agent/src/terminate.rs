@@ -28,7 +28,11 @@ pub(crate) async fn terminate(agent: &Arc<Agent>) {
 fn needed(agent: &Agent) -> bool {
     match agent.state().mysqld {
         Mysqld::Running { server } => {
-            let Server { replication, offline, .. } = *server;
+            let Server {
+                replication,
+                offline,
+                ..
+            } = *server;
             replication.is_none() && !offline
         }
         Mysqld::Gated { .. } | Mysqld::Starting => false,

@@ -26,9 +26,16 @@ impl App {
         let read = |file| {
             fs::read_to_string(directory.join(file))
                 .map(|text| text.trim_end_matches('\n').to_owned())
-                .map_err(|source| ActError::Io { doing: "reading the application's credentials", source })
+                .map_err(|source| ActError::Io {
+                    doing: "reading the application's credentials",
+                    source,
+                })
         };
-        Ok(Self { user: read("user")?, password: read("password")?, database: read("database")? })
+        Ok(Self {
+            user: read("user")?,
+            password: read("password")?,
+            database: read("database")?,
+        })
     }
 
     /// Logs in as the application would.
@@ -54,8 +61,14 @@ impl App {
         [
             format!("CREATE DATABASE IF NOT EXISTS `{database}`"),
             format!("CREATE USER IF NOT EXISTS {account}"),
-            format!("ALTER USER {account} IDENTIFIED WITH caching_sha2_password BY '{}'", text(&self.password)),
-            format!("GRANT ALL ON `{}`.* TO {account}", database.replace('_', "\\_").replace('%', "\\%")),
+            format!(
+                "ALTER USER {account} IDENTIFIED WITH caching_sha2_password BY '{}'",
+                text(&self.password)
+            ),
+            format!(
+                "GRANT ALL ON `{}`.* TO {account}",
+                database.replace('_', "\\_").replace('%', "\\%")
+            ),
         ]
     }
 }
@@ -69,9 +82,15 @@ pub(crate) async fn ensure(hands: &mut Hands<'_>) -> Result<Outcome, ActError> {
     }
     let socket = hands.agent.options.socket();
     if !app.works(&socket).await {
-        let attached = hands.session.rows("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'").await?;
-        let attached: u32 =
-            attached.first().and_then(|row| text(row, "Value")).and_then(|n| n.parse().ok()).unwrap_or(0);
+        let attached = hands
+            .session
+            .rows("SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_source_clients'")
+            .await?;
+        let attached: u32 = attached
+            .first()
+            .and_then(|row| text(row, "Value"))
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(0);
         if server.semi_sync.enabled && attached < server.semi_sync.k {
             // It would wait, and block every login while it does (fact 7).
             return Err(ActError::wrong_state("not enough ackers are attached"));
@@ -80,7 +99,9 @@ pub(crate) async fn ensure(hands: &mut Hands<'_>) -> Result<Outcome, ActError> {
             hands.session.run_within(&statement, WRITE_BOUND).await?;
         }
         if !app.works(&socket).await {
-            return Err(ActError::NotReached("the application's account does not work".to_owned()));
+            return Err(ActError::NotReached(
+                "the application's account does not work".to_owned(),
+            ));
         }
     }
     lock(&hands.running.facts).app_ready = true;

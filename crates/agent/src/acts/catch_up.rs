@@ -38,7 +38,10 @@ pub(crate) async fn catch_up(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
     agent.begin_job(JobKind::CatchUp, "applying");
     let agent = Arc::clone(agent);
     tokio::spawn(async move {
-        let failure = until_applied(&agent).await.err().map(|error| error.to_string());
+        let failure = until_applied(&agent)
+            .await
+            .err()
+            .map(|error| error.to_string());
         agent.end_job(failure);
     });
     Ok(Outcome::Started)
@@ -46,15 +49,23 @@ pub(crate) async fn catch_up(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
 
 async fn step(hands: &mut Hands<'_>) -> Result<Progress, ActError> {
     let server = hands.observe().await?;
-    let Server { executed, replication, .. } = server;
-    let Some(replication) = replication else { return Ok(Progress::Applied) };
+    let Server {
+        executed,
+        replication,
+        ..
+    } = server;
+    let Some(replication) = replication else {
+        return Ok(Progress::Applied);
+    };
     let missing = replication.retrieved.subtract(&executed);
     if missing.is_empty() {
         return Ok(Progress::Applied);
     }
     if !replication.applier {
         if let Some(error) = replication.applier_error {
-            return Err(ActError::NotReached(format!("the applier is broken: {error}")));
+            return Err(ActError::NotReached(format!(
+                "the applier is broken: {error}"
+            )));
         }
         hands.session.run("START REPLICA SQL_THREAD").await?;
     }

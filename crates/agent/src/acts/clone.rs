@@ -42,7 +42,10 @@ pub(crate) fn clone(agent: &Arc<Agent>, donor: &Endpoint) -> Result<Outcome, Act
     let agent = Arc::clone(agent);
     let donor = donor.clone();
     tokio::spawn(async move {
-        let failure = receive(&agent, &donor).await.err().map(|error| error.to_string());
+        let failure = receive(&agent, &donor)
+            .await
+            .err()
+            .map(|error| error.to_string());
         agent.refresh_volume();
         agent.end_job(failure);
     });
@@ -66,17 +69,23 @@ async fn receive(agent: &Agent, donor: &Endpoint) -> Result<(), ActError> {
     child.kill().await;
     received?;
     agent.job_stage("syncing", None);
-    agent.renew_incarnation().map_err(io("renewing the incarnation"))?;
+    agent
+        .renew_incarnation()
+        .map_err(io("renewing the incarnation"))?;
     agent.amend_record(|record| record.cloned = true)?;
     place(agent, &incoming)?;
-    durable::remove_directory(&agent.options.pristine()).map_err(io("removing the receiving server"))
+    durable::remove_directory(&agent.options.pristine())
+        .map_err(io("removing the receiving server"))
 }
 
 /// The donor must be the server that the order names.
 async fn is_donor(agent: &Agent, donor: &Endpoint) -> Result<(), ActError> {
     let path = |file| agent.options.tls(file).into();
     let tls = SslOpts::default()
-        .with_client_identity(Some(ClientIdentity::new(path(layout::TLS_CERT), path(layout::TLS_KEY))))
+        .with_client_identity(Some(ClientIdentity::new(
+            path(layout::TLS_CERT),
+            path(layout::TLS_KEY),
+        )))
         .with_root_certs(vec![path(layout::TLS_CA)])
         .with_disable_built_in_roots(true);
     let options = OptsBuilder::default()
@@ -101,7 +110,10 @@ async fn is_donor(agent: &Agent, donor: &Endpoint) -> Result<(), ActError> {
     if uuid == donor.uuid.to_string() {
         return Ok(());
     }
-    Err(ActError::NotReached(format!("{who} is the server {uuid}, not {}", donor.uuid)))
+    Err(ActError::NotReached(format!(
+        "{who} is the server {uuid}, not {}",
+        donor.uuid
+    )))
 }
 
 fn recipient(agent: &Agent) -> Result<(Child, Login), ActError> {
@@ -112,9 +124,13 @@ fn recipient(agent: &Agent) -> Result<(Child, Login), ActError> {
         password: uuid::Uuid::new_v4().to_string(),
     };
     let file: PathBuf = agent.options.run_dir.join("recipient.sql");
-    init_file::write(&file, &init_file::statements(&login.password, &[])).map_err(io("writing the init file"))?;
+    init_file::write(&file, &init_file::statements(&login.password, &[]))
+        .map_err(io("writing the init file"))?;
     let mut command = settings::recipient(&agent.options, &login.socket, &file);
-    let child = agent.children.start(&mut command).map_err(io("starting the receiving server"))?;
+    let child = agent
+        .children
+        .start(&mut command)
+        .map_err(io("starting the receiving server"))?;
     Ok((child, login))
 }
 
@@ -127,9 +143,16 @@ async fn receive_into(
 ) -> Result<(), ActError> {
     let mut session = answers(child, login).await?;
     let mut progress = Session::open(login.clone()).await?;
-    fs::remove_file(agent.options.run_dir.join("recipient.sql"))
-        .map_err(|source| ActError::Io { doing: "removing the init file", source })?;
-    let donors = format!("SET GLOBAL clone_valid_donor_list='{}:{}'", donor.host, donor.port);
+    fs::remove_file(agent.options.run_dir.join("recipient.sql")).map_err(|source| {
+        ActError::Io {
+            doing: "removing the init file",
+            source,
+        }
+    })?;
+    let donors = format!(
+        "SET GLOBAL clone_valid_donor_list='{}:{}'",
+        donor.host, donor.port
+    );
     session.run(&donors).await?;
     let statement = format!(
         "CLONE INSTANCE FROM '{}'@'{}':{} IDENTIFIED BY '' DATA DIRECTORY='{}' REQUIRE SSL",

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use gtid::GtidSet;
 use wire::{OnDisk, Outcome, Refusal, Undo, Volume};
 
-use super::{ActError, Hands, idle, initialise::pristine, promote::stop_applier, fence::stop_receiver};
+use super::{
+    ActError, Hands, fence::stop_receiver, idle, initialise::pristine, promote::stop_applier,
+};
 use crate::{
     agent::Agent,
     volume::{
@@ -20,7 +22,11 @@ use crate::{
 const DISCARDED: &str = "discarded";
 
 /// Afterwards the volume is empty.
-pub(crate) async fn discard(agent: &Arc<Agent>, epoch: u64, kept: &GtidSet) -> Result<Outcome, ActError> {
+pub(crate) async fn discard(
+    agent: &Arc<Agent>,
+    epoch: u64,
+    kept: &GtidSet,
+) -> Result<Outcome, ActError> {
     idle(agent)?;
     let on_disk = match agent.state().volume {
         Volume::Data { on_disk } => on_disk,
@@ -49,13 +55,29 @@ fn empty(agent: &Agent, on_disk: &OnDisk, epoch: u64, kept: &GtidSet) -> Result<
     // An undo under way is gone on with as it was begun.
     let undo = match (&on_disk.undo, on_disk.uuid) {
         (Some(undo), _) => undo.clone(),
-        (None, Some(uuid)) => Undo { uuid, epoch, kept: kept.clone() },
-        (None, None) => return Err(ActError::wrong_state("the data directory has no uuid and no undo was begun")),
+        (None, Some(uuid)) => Undo {
+            uuid,
+            epoch,
+            kept: kept.clone(),
+        },
+        (None, None) => {
+            return Err(ActError::wrong_state(
+                "the data directory has no uuid and no undo was begun",
+            ));
+        }
     };
     record::write_undo(agent_dir, &undo)?;
     let tail = on_disk.binlog.union(&on_disk.relay).subtract(&undo.kept);
-    keep(datadir, &agent.options.archive(), on_disk, (undo.uuid, undo.epoch, &tail), Logs::All)?;
-    agent.renew_incarnation().map_err(io("renewing the incarnation"))?;
+    keep(
+        datadir,
+        &agent.options.archive(),
+        on_disk,
+        (undo.uuid, undo.epoch, &tail),
+        Logs::All,
+    )?;
+    agent
+        .renew_incarnation()
+        .map_err(io("renewing the incarnation"))?;
     durable::remove_file(&datadir.join("auto.cnf")).map_err(io("removing auto.cnf"))?;
     let discarded = agent_dir.join(DISCARDED);
     durable::remove_directory(&discarded).map_err(io("removing what was discarded before"))?;
@@ -79,12 +101,20 @@ pub(crate) fn prepare(agent: &Arc<Agent>) {
 }
 
 /// The tail is only in relay logs: nothing of it was applied.
-pub(crate) async fn discard_relay_logs(hands: &mut Hands<'_>, kept: &GtidSet) -> Result<Outcome, ActError> {
+pub(crate) async fn discard_relay_logs(
+    hands: &mut Hands<'_>,
+    kept: &GtidSet,
+) -> Result<Outcome, ActError> {
     let server = hands.observe().await?;
-    let Some(replication) = &server.replication else { return Ok(Outcome::Done) };
+    let Some(replication) = &server.replication else {
+        return Ok(Outcome::Done);
+    };
     let applied = server.executed.subtract(kept);
     if !applied.is_empty() {
-        return Err(ActError::refused(Refusal::Errant, format!("applied already: {applied}")));
+        return Err(ActError::refused(
+            Refusal::Errant,
+            format!("applied already: {applied}"),
+        ));
     }
     if replication.retrieved.subtract(kept).is_empty() {
         return Ok(Outcome::Done);
@@ -94,9 +124,16 @@ pub(crate) async fn discard_relay_logs(hands: &mut Hands<'_>, kept: &GtidSet) ->
     let stopped = hands.observe().await?;
     let applied = stopped.executed.subtract(kept);
     if !applied.is_empty() {
-        return Err(ActError::refused(Refusal::Errant, format!("applied meanwhile: {applied}")));
+        return Err(ActError::refused(
+            Refusal::Errant,
+            format!("applied meanwhile: {applied}"),
+        ));
     }
-    let tail = stopped.replication.map(|replication| replication.retrieved).unwrap_or_default().subtract(kept);
+    let tail = stopped
+        .replication
+        .map(|replication| replication.retrieved)
+        .unwrap_or_default()
+        .subtract(kept);
     let seen = hands.agent.state().seen;
     let on_disk = OnDisk {
         uuid: Some(server.uuid),
@@ -106,11 +143,20 @@ pub(crate) async fn discard_relay_logs(hands: &mut Hands<'_>, kept: &GtidSet) ->
         undo: None,
     };
     let options = &hands.agent.options;
-    keep(&options.datadir, &options.archive(), &on_disk, (server.uuid, seen.epoch, &tail), Logs::Relay)?;
+    keep(
+        &options.datadir,
+        &options.archive(),
+        &on_disk,
+        (server.uuid, seen.epoch, &tail),
+        Logs::Relay,
+    )?;
     hands
         .agent
         .renew_incarnation()
-        .map_err(|source| ActError::Io { doing: "renewing the incarnation", source })?;
+        .map_err(|source| ActError::Io {
+            doing: "renewing the incarnation",
+            source,
+        })?;
     hands.session.run("RESET REPLICA ALL").await?;
     hands.observe().await?;
     Ok(Outcome::Done)

@@ -23,7 +23,9 @@ pub(crate) async fn kill(agent: &Arc<Agent>) -> Outcome {
 
 /// A clean shutdown where it can do no harm, else SIGKILL.
 pub(crate) async fn stop(agent: &Arc<Agent>) -> Outcome {
-    let Some(running) = agent.running() else { return Outcome::Done };
+    let Some(running) = agent.running() else {
+        return Outcome::Done;
+    };
     let harmless = timeout(SHUT_BOUND * 3, harmless(agent, &running)).await;
     match harmless {
         Ok(Ok(())) => {

@@ -8,7 +8,10 @@ use tokio::time::{Instant, sleep};
 use wire::{Outcome, Receiver, Stamp};
 
 use super::{ActError, Hands};
-use crate::{agent::{Agent, Running}, lock};
+use crate::{
+    agent::{Agent, Running},
+    lock,
+};
 
 /// STOP REPLICA IO_THREAD usually takes 4 to 25 ms (fact 14).
 const STOP_BOUND: Duration = Duration::from_millis(1500);
@@ -18,7 +21,10 @@ const OFFLINE_BOUND: Duration = Duration::from_millis(200);
 
 /// Stops the receiver and confirms "No".
 pub(crate) async fn stop_receiver(hands: &mut Hands<'_>) -> Result<(), ActError> {
-    hands.session.run_within("STOP REPLICA IO_THREAD", STOP_BOUND).await?;
+    hands
+        .session
+        .run_within("STOP REPLICA IO_THREAD", STOP_BOUND)
+        .await?;
     let deadline = Instant::now() + STOP_BOUND;
     loop {
         let server = hands.observe().await?;
@@ -35,7 +41,9 @@ pub(crate) async fn stop_receiver(hands: &mut Hands<'_>) -> Result<(), ActError>
 
 /// A gated or dead mysqld is fenced as it is.
 pub(crate) async fn fence(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
-    let Some(running) = agent.running() else { return Ok(Outcome::Done) };
+    let Some(running) = agent.running() else {
+        return Ok(Outcome::Done);
+    };
     if !lock(&running.facts).answered {
         // A boot without receivers; nothing can be acknowledged.
         return Ok(Outcome::Done);
@@ -58,7 +66,10 @@ async fn fence_running(agent: &Arc<Agent>, running: &Running) -> Result<(), ActE
         return Ok(());
     }
     stop_receiver(&mut hands).await?;
-    hands.session.run("SET GLOBAL rpl_semi_sync_replica_enabled=OFF").await?;
+    hands
+        .session
+        .run("SET GLOBAL rpl_semi_sync_replica_enabled=OFF")
+        .await?;
     // R, read after the fence.
     hands.observe().await?;
     Ok(())
@@ -75,9 +86,14 @@ pub(crate) async fn fence_self(agent: &Arc<Agent>, stamp: Stamp) -> Result<Outco
 
 /// offline_mode where it goes quickly, then SIGKILL, then reaped.
 pub(crate) async fn kill(agent: &Arc<Agent>) {
-    let Some(running) = agent.running() else { return };
+    let Some(running) = agent.running() else {
+        return;
+    };
     if let Ok(mut session) = running.orders.try_lock() {
-        if let Err(error) = session.run_within("SET GLOBAL offline_mode=ON", OFFLINE_BOUND).await {
+        if let Err(error) = session
+            .run_within("SET GLOBAL offline_mode=ON", OFFLINE_BOUND)
+            .await
+        {
             tracing::info!(%error, "offline_mode before SIGKILL");
         }
     }

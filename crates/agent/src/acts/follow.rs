@@ -16,7 +16,11 @@ const ATTACH_BOUND: Duration = Duration::from_millis(1500);
 const STEP: Duration = Duration::from_millis(10);
 
 /// Replicates from `source`, semi-sync OFF.
-pub(crate) async fn follow(hands: &mut Hands<'_>, source: &Endpoint, within: &GtidSet) -> Result<Outcome, ActError> {
+pub(crate) async fn follow(
+    hands: &mut Hands<'_>,
+    source: &Endpoint,
+    within: &GtidSet,
+) -> Result<Outcome, ActError> {
     let server = hands.observe().await?;
     if !server.read_only {
         return Err(ActError::wrong_state("open for writes: freeze it first"));
@@ -30,15 +34,24 @@ pub(crate) async fn follow(hands: &mut Hands<'_>, source: &Endpoint, within: &Gt
     }
     if server.replication.is_some() {
         stop_receiver(hands).await?;
-        hands.session.run("SET GLOBAL rpl_semi_sync_replica_enabled=OFF").await?;
+        hands
+            .session
+            .run("SET GLOBAL rpl_semi_sync_replica_enabled=OFF")
+            .await?;
         // Again, with nothing coming in any more.
         let stopped = hands.observe().await?;
         covered(&stopped, within)?;
         repoint(hands, source).await?;
     } else {
-        hands.session.run("SET GLOBAL rpl_semi_sync_replica_enabled=OFF").await?;
+        hands
+            .session
+            .run("SET GLOBAL rpl_semi_sync_replica_enabled=OFF")
+            .await?;
         let change = change(&hands.agent.options, source);
-        hands.session.run(&format!("{change}, SOURCE_AUTO_POSITION=1")).await?;
+        hands
+            .session
+            .run(&format!("{change}, SOURCE_AUTO_POSITION=1"))
+            .await?;
         hands.session.run("START REPLICA").await?;
     }
     attached(hands, source).await
@@ -53,12 +66,24 @@ fn covered(server: &Server, within: &GtidSet) -> Result<(), ActError> {
     if errant.is_empty() {
         return Ok(());
     }
-    Err(ActError::refused(Refusal::Errant, format!("not covered by the order: {errant}")))
+    Err(ActError::refused(
+        Refusal::Errant,
+        format!("not covered by the order: {errant}"),
+    ))
 }
 
 fn follows(server: &Server, source: &Endpoint) -> bool {
-    let Some(replication) = &server.replication else { return false };
-    let Replication { source: uuid, host, receiver, applier, semi_sync_enabled, .. } = replication;
+    let Some(replication) = &server.replication else {
+        return false;
+    };
+    let Replication {
+        source: uuid,
+        host,
+        receiver,
+        applier,
+        semi_sync_enabled,
+        ..
+    } = replication;
     *uuid == Some(source.uuid)
         && *host == source.host
         && *receiver == Receiver::Yes
@@ -70,9 +95,14 @@ fn follows(server: &Server, source: &Endpoint) -> bool {
 async fn repoint(hands: &mut Hands<'_>, source: &Endpoint) -> Result<(), ActError> {
     hands.session.run("START REPLICA SQL_THREAD").await?;
     let server = hands.observe().await?;
-    let running = server.replication.as_ref().is_some_and(|replication| replication.applier);
+    let running = server
+        .replication
+        .as_ref()
+        .is_some_and(|replication| replication.applier);
     if !running {
-        let error = server.replication.and_then(|replication| replication.applier_error);
+        let error = server
+            .replication
+            .and_then(|replication| replication.applier_error);
         return Err(ActError::NotReached(format!(
             "the applier does not run, and without it a change of source deletes the relay logs: {}",
             error.unwrap_or_default()
@@ -107,7 +137,9 @@ async fn attached(hands: &mut Hands<'_>, source: &Endpoint) -> Result<Outcome, A
     loop {
         let server = hands.observe().await?;
         let Some(replication) = server.replication else {
-            return Err(ActError::NotReached("no source is configured after CHANGE".to_owned()));
+            return Err(ActError::NotReached(
+                "no source is configured after CHANGE".to_owned(),
+            ));
         };
         match (replication.receiver, replication.source) {
             (Receiver::Yes, Some(uuid)) if uuid != source.uuid => {
@@ -143,7 +175,10 @@ pub(crate) async fn admit(hands: &mut Hands<'_>, source: Uuid) -> Result<Outcome
     if replication.semi_sync_enabled && replication.semi_sync_active {
         return Ok(Outcome::Done);
     }
-    hands.session.run("SET GLOBAL rpl_semi_sync_replica_enabled=ON").await?;
+    hands
+        .session
+        .run("SET GLOBAL rpl_semi_sync_replica_enabled=ON")
+        .await?;
     stop_receiver(hands).await?;
     hands.session.run("START REPLICA IO_THREAD").await?;
     let deadline = Instant::now() + ATTACH_BOUND;

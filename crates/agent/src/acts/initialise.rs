@@ -19,7 +19,10 @@ pub(crate) fn initialise(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
     agent.begin_job(JobKind::Initialise, "making a data directory");
     let agent = Arc::clone(agent);
     tokio::spawn(async move {
-        let failure = take_into_use(&agent).await.err().map(|error| error.to_string());
+        let failure = take_into_use(&agent)
+            .await
+            .err()
+            .map(|error| error.to_string());
         agent.refresh_volume();
         agent.end_job(failure);
     });
@@ -72,13 +75,24 @@ pub(crate) async fn pristine(agent: &Agent) -> Result<(), ActError> {
     fs::create_dir_all(&agent.options.agent_dir).map_err(io("making the agent's directory"))?;
     let started = std::time::Instant::now();
     let mut command = settings::initialise(&agent.options, &directory);
-    let child = agent.children.start(&mut command).map_err(io("starting mysqld --initialize-insecure"))?;
+    let child = agent
+        .children
+        .start(&mut command)
+        .map_err(io("starting mysqld --initialize-insecure"))?;
     let ended = child.wait().await;
     if ended.code != Some(0) {
-        let why = child.log.last_error().unwrap_or_else(|| "no ERROR in its log".to_owned());
-        return Err(ActError::NotReached(format!("mysqld --initialize-insecure: {ended:?}, {why}")));
+        let why = child
+            .log
+            .last_error()
+            .unwrap_or_else(|| "no ERROR in its log".to_owned());
+        return Err(ActError::NotReached(format!(
+            "mysqld --initialize-insecure: {ended:?}, {why}"
+        )));
     }
-    tracing::info!(milliseconds = started.elapsed().as_millis(), "an empty data directory was made");
+    tracing::info!(
+        milliseconds = started.elapsed().as_millis(),
+        "an empty data directory was made"
+    );
     *made = true;
     Ok(())
 }

@@ -46,7 +46,10 @@ pub(crate) enum ActError {
     Archive(#[from] ArchiveError),
     /// Anything else of the operating system.
     #[error("{doing}: {source}")]
-    Io { doing: &'static str, source: io::Error },
+    Io {
+        doing: &'static str,
+        source: io::Error,
+    },
     /// The effect did not show.
     #[error("{0}")]
     NotReached(String),
@@ -54,7 +57,10 @@ pub(crate) enum ActError {
 
 impl ActError {
     pub(crate) fn refused(refusal: Refusal, message: impl Into<String>) -> Self {
-        Self::Refused { refusal, message: message.into() }
+        Self::Refused {
+            refusal,
+            message: message.into(),
+        }
     }
 
     pub(crate) fn wrong_state(message: impl Into<String>) -> Self {
@@ -95,18 +101,29 @@ impl<'a> Hands<'a> {
     /// Refused unless mysqld answers.
     pub(crate) async fn on(agent: &'a Arc<Agent>, running: &'a Running) -> Result<Self, ActError> {
         if !lock(&running.facts).answered {
-            return Err(ActError::wrong_state("mysqld has not answered since its start"));
+            return Err(ActError::wrong_state(
+                "mysqld has not answered since its start",
+            ));
         }
-        Ok(Self { agent, running, session: running.orders.lock().await })
+        Ok(Self {
+            agent,
+            running,
+            session: running.orders.lock().await,
+        })
     }
 
     /// Asks the server now, and publishes what it says.
     pub(crate) async fn observe(&mut self) -> Result<Server, SqlError> {
         let begun = self.agent.begin_observation(self.running);
         let datadir = &self.agent.options.datadir;
-        let observation =
-            observe(&mut self.session, Patience::Bounded, begun, datadir, &self.running.binlog)
-                .await?;
+        let observation = observe(
+            &mut self.session,
+            Patience::Bounded,
+            begun,
+            datadir,
+            &self.running.binlog,
+        )
+        .await?;
         let mut server = observation.server.clone();
         self.agent.publish_observation(self.running, observation);
         server.read_only &= lock(&self.running.facts).read_only;
@@ -116,7 +133,9 @@ impl<'a> Hands<'a> {
 
 /// The mysqld that runs.
 pub(crate) fn running(agent: &Agent) -> Result<Arc<Running>, ActError> {
-    agent.running().ok_or_else(|| ActError::wrong_state("mysqld does not run"))
+    agent
+        .running()
+        .ok_or_else(|| ActError::wrong_state("mysqld does not run"))
 }
 
 /// Refused while mysqld runs or starts, or a job is under way.
@@ -127,6 +146,9 @@ pub(crate) fn idle(agent: &Agent) -> Result<(), ActError> {
     }
     match state.job {
         None => Ok(()),
-        Some(job) => Err(ActError::wrong_state(format!("{:?} is under way: {}", job.kind, job.stage))),
+        Some(job) => Err(ActError::wrong_state(format!(
+            "{:?} is under way: {}",
+            job.kind, job.stage
+        ))),
     }
 }

@@ -12,8 +12,13 @@ pub(crate) async fn apply(hands: &mut Hands<'_>) -> Result<(), ActError> {
     }
     let accounts = hands.agent.accounts(&record.peers);
     let server = hands.observe().await?;
-    let variable = hands.session.rows("SELECT @@global.super_read_only AS fenced").await?;
-    let fenced = variable.first().and_then(|row| crate::sql::session::text(row, "fenced"));
+    let variable = hands
+        .session
+        .rows("SELECT @@global.super_read_only AS fenced")
+        .await?;
+    let fenced = variable
+        .first()
+        .and_then(|row| crate::sql::session::text(row, "fenced"));
     if fenced.as_deref() == Some("0") {
         accounts::keep_only(&mut hands.session, &accounts).await?;
     } else {
@@ -25,7 +30,11 @@ pub(crate) async fn apply(hands: &mut Hands<'_>) -> Result<(), ActError> {
 
 /// super_read_only refuses account statements, from everybody. It is lifted
 /// while read_only and offline_mode keep every client out.
-async fn through_window(hands: &mut Hands<'_>, offline: bool, accounts: &[accounts::Account]) -> Result<(), ActError> {
+async fn through_window(
+    hands: &mut Hands<'_>,
+    offline: bool,
+    accounts: &[accounts::Account],
+) -> Result<(), ActError> {
     if !offline {
         hands.session.run("SET GLOBAL offline_mode=ON").await?;
     }

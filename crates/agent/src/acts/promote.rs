@@ -17,7 +17,11 @@ const COORDINATOR: &str = "SELECT processlist_id AS id FROM performance_schema.t
      WHERE name='thread/sql/replica_sql' AND processlist_id IS NOT NULL";
 
 /// Still read-only and offline afterwards.
-pub(crate) async fn promote(hands: &mut Hands<'_>, until: &GtidSet, k: u32) -> Result<Outcome, ActError> {
+pub(crate) async fn promote(
+    hands: &mut Hands<'_>,
+    until: &GtidSet,
+    k: u32,
+) -> Result<Outcome, ActError> {
     let server = hands.observe().await?;
     if !server.read_only {
         return Err(ActError::wrong_state("open for writes already"));
@@ -33,13 +37,19 @@ pub(crate) async fn promote(hands: &mut Hands<'_>, until: &GtidSet, k: u32) -> R
 }
 
 async fn leave_source(hands: &mut Hands<'_>, server: &Server) -> Result<(), ActError> {
-    let Some(replication) = &server.replication else { return Ok(()) };
+    let Some(replication) = &server.replication else {
+        return Ok(());
+    };
     if replication.receiver != Receiver::No {
-        return Err(ActError::wrong_state("the receiver is not stopped: fence it first"));
+        return Err(ActError::wrong_state(
+            "the receiver is not stopped: fence it first",
+        ));
     }
     let unapplied = replication.retrieved.subtract(&server.executed);
     if !unapplied.is_empty() {
-        return Err(ActError::wrong_state(format!("received and not applied: {unapplied}")));
+        return Err(ActError::wrong_state(format!(
+            "received and not applied: {unapplied}"
+        )));
     }
     stop_applier(hands).await?;
     hands.session.run("RESET REPLICA ALL").await?;
@@ -51,7 +61,10 @@ pub(crate) async fn stop_applier(hands: &mut Hands<'_>) -> Result<(), ActError> 
     let deadline = Instant::now() + STOP_BOUND;
     loop {
         let server = hands.observe().await?;
-        if !server.replication.is_some_and(|replication| replication.applier) {
+        if !server
+            .replication
+            .is_some_and(|replication| replication.applier)
+        {
             return Ok(());
         }
         if Instant::now() >= deadline {
@@ -68,16 +81,25 @@ pub(crate) async fn stop_applier(hands: &mut Hands<'_>) -> Result<(), ActError> 
 /// On a primary that stays, or as the last step of a promotion.
 pub(crate) async fn set_semi_sync(hands: &mut Hands<'_>, k: u32) -> Result<Outcome, ActError> {
     if k == 0 {
-        hands.session.run("SET GLOBAL rpl_semi_sync_source_enabled=OFF").await?;
+        hands
+            .session
+            .run("SET GLOBAL rpl_semi_sync_source_enabled=OFF")
+            .await?;
     } else {
         let count = format!("SET GLOBAL rpl_semi_sync_source_wait_for_replica_count={k}");
         hands.session.run(&count).await?;
-        hands.session.run("SET GLOBAL rpl_semi_sync_source_enabled=ON").await?;
+        hands
+            .session
+            .run("SET GLOBAL rpl_semi_sync_source_enabled=ON")
+            .await?;
     }
     let server = hands.observe().await?;
     let as_ordered = server.semi_sync.enabled == (k > 0) && (k == 0 || server.semi_sync.k == k);
     if as_ordered {
         return Ok(Outcome::Done);
     }
-    Err(ActError::refused(Refusal::WrongState, format!("semi-sync is {:?}", server.semi_sync)))
+    Err(ActError::refused(
+        Refusal::WrongState,
+        format!("semi-sync is {:?}", server.semi_sync),
+    ))
 }

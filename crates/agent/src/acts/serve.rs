@@ -11,7 +11,10 @@ use super::{ActError, Hands, promote::set_semi_sync};
 use crate::{
     agent::Serving,
     lock,
-    sql::{accounts::{CLIENTS, kill_clients}, session::text},
+    sql::{
+        accounts::{CLIENTS, kill_clients},
+        session::text,
+    },
 };
 
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
@@ -22,7 +25,10 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) async fn open(hands: &mut Hands<'_>, stamp: Stamp, k: u32) -> Result<Outcome, ActError> {
     let state = hands.agent.state();
     if let Some(fence) = state.self_fenced.filter(|fence| fence.epoch >= stamp.epoch) {
-        return Err(ActError::wrong_state(format!("fenced itself in epoch {}", fence.epoch)));
+        return Err(ActError::wrong_state(format!(
+            "fenced itself in epoch {}",
+            fence.epoch
+        )));
     }
     if state.terminating {
         return Err(ActError::wrong_state("the Pod is being deleted"));
@@ -32,11 +38,17 @@ pub(crate) async fn open(hands: &mut Hands<'_>, stamp: Stamp, k: u32) -> Result<
         return Err(ActError::wrong_state("still configured as a replica"));
     }
     if k > 0 && !(server.semi_sync.enabled && server.semi_sync.k == k) {
-        return Err(ActError::wrong_state(format!("semi-sync is not on with k={k}: {:?}", server.semi_sync)));
+        return Err(ActError::wrong_state(format!(
+            "semi-sync is not on with k={k}: {:?}",
+            server.semi_sync
+        )));
     }
     {
         let mut facts = lock(&hands.running.facts);
-        facts.serving = Some(Serving { epoch: stamp.epoch, k });
+        facts.serving = Some(Serving {
+            epoch: stamp.epoch,
+            k,
+        });
         facts.read_only = false;
     }
     // Both: with super_read_only in the configuration, lifting it leaves read_only on.
@@ -48,16 +60,26 @@ pub(crate) async fn open(hands: &mut Hands<'_>, stamp: Stamp, k: u32) -> Result<
 }
 
 /// k of a primary that stays; waits for it in this epoch from now on.
-pub(crate) async fn semi_sync(hands: &mut Hands<'_>, stamp: Stamp, k: u32) -> Result<Outcome, ActError> {
+pub(crate) async fn semi_sync(
+    hands: &mut Hands<'_>,
+    stamp: Stamp,
+    k: u32,
+) -> Result<Outcome, ActError> {
     if k == 0 {
         // Before it is off: whoever serves without acknowledgements is not judged by them.
         if let Some(serving) = lock(&hands.running.facts).serving.as_mut() {
-            *serving = Serving { epoch: stamp.epoch, k };
+            *serving = Serving {
+                epoch: stamp.epoch,
+                k,
+            };
         }
     }
     let outcome = set_semi_sync(hands, k).await?;
     if let Some(serving) = lock(&hands.running.facts).serving.as_mut() {
-        *serving = Serving { epoch: stamp.epoch, k };
+        *serving = Serving {
+            epoch: stamp.epoch,
+            k,
+        };
     }
     Ok(outcome)
 }
@@ -87,16 +109,20 @@ pub(crate) async fn shut(hands: &mut Hands<'_>, bound: Duration) -> Result<(), A
     let seconds = bound.as_millis().div_ceil(1000).max(1);
     let bounded = format!("SET SESSION lock_wait_timeout={seconds}");
     hands.session.run(&bounded).await?;
-    let shut = hands.session.run_within("SET GLOBAL super_read_only=ON", bound + GRACE).await;
+    let shut = hands
+        .session
+        .run_within("SET GLOBAL super_read_only=ON", bound + GRACE)
+        .await;
     let restored = hands.session.run("SET SESSION lock_wait_timeout=5").await;
     match shut {
         Ok(()) => {
             lock(&hands.running.facts).read_only = true;
             Ok(restored?)
         }
-        Err(error) if error.code() == Some(LOCK_WAIT_TIMEOUT) => {
-            Err(blocked(&format!("after {seconds} s: {}", blockers(hands).await)))
-        }
+        Err(error) if error.code() == Some(LOCK_WAIT_TIMEOUT) => Err(blocked(&format!(
+            "after {seconds} s: {}",
+            blockers(hands).await
+        ))),
         Err(error) => Err(error.into()),
     }
 }
@@ -112,7 +138,11 @@ async fn blockers(hands: &mut Hands<'_>) -> String {
     match hands.session.rows(statement).await {
         Ok(rows) => {
             let who: Vec<String> = rows.iter().filter_map(|row| text(row, "who")).collect();
-            if who.is_empty() { "no transaction; a global lock".to_owned() } else { who.join(", ") }
+            if who.is_empty() {
+                "no transaction; a global lock".to_owned()
+            } else {
+                who.join(", ")
+            }
         }
         Err(error) => error.to_string(),
     }
@@ -121,7 +151,11 @@ async fn blockers(hands: &mut Hands<'_>) -> String {
 /// Serves reads as a replica.
 pub(crate) async fn serve_reads(hands: &mut Hands<'_>) -> Result<Outcome, ActError> {
     let server = hands.observe().await?;
-    let Server { replication, read_only, .. } = server;
+    let Server {
+        replication,
+        read_only,
+        ..
+    } = server;
     if !replication.is_some_and(|replication| replication.applier) || !read_only {
         return Err(ActError::wrong_state("not replicating"));
     }
@@ -135,8 +169,14 @@ pub(crate) async fn close_reads(hands: &mut Hands<'_>) -> Result<Outcome, ActErr
     hands.session.run("SET GLOBAL offline_mode=ON").await?;
     let deadline = Instant::now() + GRACE;
     loop {
-        let rows = hands.session.rows(&format!("SELECT COUNT(*) AS clients {CLIENTS}")).await?;
-        let none = rows.first().and_then(|row| text(row, "clients")).is_some_and(|count| count == "0");
+        let rows = hands
+            .session
+            .rows(&format!("SELECT COUNT(*) AS clients {CLIENTS}"))
+            .await?;
+        let none = rows
+            .first()
+            .and_then(|row| text(row, "clients"))
+            .is_some_and(|count| count == "0");
         // Those with CONNECTION_ADMIN stay; they are an administrator's.
         if none || Instant::now() >= deadline {
             hands.observe().await?;

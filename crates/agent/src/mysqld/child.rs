@@ -63,7 +63,10 @@ impl Children {
 
     /// Starts a program whose standard error is mysqld's log.
     pub(crate) fn start(&self, command: &mut Command) -> io::Result<Child> {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let (sender, ended) = watch::channel(None);
         // Held until the pid is known, so that the reaper cannot come first.
         let mut waiters = lock(&self.waiters);
@@ -72,7 +75,11 @@ impl Children {
         waiters.insert(pid, sender);
         drop(waiters);
         let log = Log::follow(process.stderr.take());
-        Ok(Child { pid: Pid::from_raw(pid), ended, log })
+        Ok(Child {
+            pid: Pid::from_raw(pid),
+            ended,
+            log,
+        })
     }
 }
 
@@ -80,10 +87,20 @@ fn reap_all(waiters: &Waiters) {
     let mut waiters = lock(waiters);
     loop {
         let (pid, ended) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, Ended { code: Some(code), signal: None }),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => {
-                (pid, Ended { code: None, signal: Some(signal as i32) })
-            }
+            Ok(WaitStatus::Exited(pid, code)) => (
+                pid,
+                Ended {
+                    code: Some(code),
+                    signal: None,
+                },
+            ),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (
+                pid,
+                Ended {
+                    code: None,
+                    signal: Some(signal as i32),
+                },
+            ),
             Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return,
             Ok(_) | Err(Errno::EINTR) => continue,
             Err(error) => {
@@ -111,9 +128,15 @@ impl Child {
     pub(crate) async fn wait(&self) -> Ended {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await {
-            Ok(value) => value.unwrap_or(Ended { code: None, signal: None }),
+            Ok(value) => value.unwrap_or(Ended {
+                code: None,
+                signal: None,
+            }),
             // The reaper is gone: the agent is ending.
-            Err(_) => Ended { code: None, signal: None },
+            Err(_) => Ended {
+                code: None,
+                signal: None,
+            },
         }
     }
 

@@ -32,14 +32,16 @@ impl Log {
         let log = Self::default();
         let Some(stderr) = stderr else { return log };
         let reader = log.clone();
-        let started = thread::Builder::new().name("mysqld-log".to_owned()).spawn(move || {
-            let mut stderr = BufReader::new(stderr);
-            let mut line = Vec::new();
-            while matches!(stderr.read_until(b'\n', &mut line), Ok(1..)) {
-                reader.take(String::from_utf8_lossy(&line).trim_end());
-                line.clear();
-            }
-        });
+        let started = thread::Builder::new()
+            .name("mysqld-log".to_owned())
+            .spawn(move || {
+                let mut stderr = BufReader::new(stderr);
+                let mut line = Vec::new();
+                while matches!(stderr.read_until(b'\n', &mut line), Ok(1..)) {
+                    reader.take(String::from_utf8_lossy(&line).trim_end());
+                    line.clear();
+                }
+            });
         if let Err(error) = started {
             tracing::error!(%error, "mysqld's log is not read");
         }
@@ -52,7 +54,13 @@ impl Log {
     }
 
     fn take(&self, text: &str) {
-        let Some(Line { severity, code, subsystem, message }) = parse(text) else {
+        let Some(Line {
+            severity,
+            code,
+            subsystem,
+            message,
+        }) = parse(text)
+        else {
             if !text.is_empty() {
                 tracing::info!(target: "mysqld", "{text}");
             }
@@ -75,7 +83,12 @@ fn parse(text: &str) -> Option<Line<'_>> {
     let (severity, rest) = rest.strip_prefix('[')?.split_once("] [")?;
     let (code, rest) = rest.split_once("] [")?;
     let (subsystem, message) = rest.split_once("] ")?;
-    Some(Line { severity, code, subsystem, message })
+    Some(Line {
+        severity,
+        code,
+        subsystem,
+        message,
+    })
 }
 
 #[cfg(test)]
@@ -84,10 +97,16 @@ mod tests {
 
     #[test]
     fn a_line_of_mysqld_is_taken_apart() {
-        let line = parse("2026-11-30T16:26:12.476359Z 0 [ERROR] [MY-010119] [Server] Aborting [now] x");
+        let line =
+            parse("2026-11-30T16:26:12.476359Z 0 [ERROR] [MY-010119] [Server] Aborting [now] x");
         assert_eq!(
             line,
-            Some(Line { severity: "ERROR", code: "MY-010119", subsystem: "Server", message: "Aborting [now] x" })
+            Some(Line {
+                severity: "ERROR",
+                code: "MY-010119",
+                subsystem: "Server",
+                message: "Aborting [now] x"
+            })
         );
     }
 

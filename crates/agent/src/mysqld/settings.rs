@@ -28,8 +28,16 @@ const FORCED: [(&str, &str, &str); 21] = [
     ("replication_sender_observe_commit_only", "OFF", "0"),
     ("binlog_transaction_compression", "ON", "1"),
     ("disabled_storage_engines", ENGINES, ENGINES),
-    ("rpl_semi_sync_source_wait_point", "AFTER_SYNC", "AFTER_SYNC"),
-    ("rpl_semi_sync_source_timeout", "1000000000000000000", "1000000000000000000"),
+    (
+        "rpl_semi_sync_source_wait_point",
+        "AFTER_SYNC",
+        "AFTER_SYNC",
+    ),
+    (
+        "rpl_semi_sync_source_timeout",
+        "1000000000000000000",
+        "1000000000000000000",
+    ),
     ("rpl_semi_sync_source_wait_no_replica", "ON", "1"),
     ("persisted_globals_load", "OFF", "0"),
     ("secure_file_priv", "NULL", "NULL"),
@@ -47,9 +55,14 @@ const AT_BOOT: [&str; 5] = [
 
 /// A forced variable and its value as the server shows it.
 pub(crate) fn forced(options: &Options) -> Vec<(&'static str, String)> {
-    let mut forced: Vec<_> =
-        FORCED.iter().map(|(name, _, shown)| (*name, (*shown).to_owned())).collect();
-    forced.push(("sync_relay_log", options.acknowledge.sync_relay_log().to_string()));
+    let mut forced: Vec<_> = FORCED
+        .iter()
+        .map(|(name, _, shown)| (*name, (*shown).to_owned()))
+        .collect();
+    forced.push((
+        "sync_relay_log",
+        options.acknowledge.sync_relay_log().to_string(),
+    ));
     forced
 }
 
@@ -66,7 +79,9 @@ fn program(options: &Options) -> Command {
     if nix::unistd::geteuid().is_root() {
         command.arg("--user=root");
     }
-    command.arg("--log-error=stderr").arg(format!("--tmpdir={}", options.tmp_dir.display()));
+    command
+        .arg("--log-error=stderr")
+        .arg(format!("--tmpdir={}", options.tmp_dir.display()));
     for plugin in [
         "rpl_semi_sync_source=semisync_source.so",
         "rpl_semi_sync_replica=semisync_replica.so",
@@ -78,9 +93,11 @@ fn program(options: &Options) -> Command {
 }
 
 fn tls(command: &mut Command, options: &Options, prefix: &str) {
-    for (name, file) in
-        [("ca", layout::TLS_CA), ("cert", layout::TLS_CERT), ("key", layout::TLS_KEY)]
-    {
+    for (name, file) in [
+        ("ca", layout::TLS_CA),
+        ("cert", layout::TLS_CERT),
+        ("key", layout::TLS_KEY),
+    ] {
         command.arg(format!("--{prefix}-{name}={}", options.tls(file).display()));
     }
 }
@@ -93,7 +110,10 @@ pub(crate) fn server(options: &Options, init_file: &Path) -> Command {
     }
     command
         .args(AT_BOOT)
-        .arg(format!("--sync-relay-log={}", options.acknowledge.sync_relay_log()))
+        .arg(format!(
+            "--sync-relay-log={}",
+            options.acknowledge.sync_relay_log()
+        ))
         .arg(format!("--log-bin={}", layout::BINLOG_BASENAME))
         .arg(format!("--relay-log={}", layout::RELAY_LOG_BASENAME))
         .arg(format!("--server-id={}", options.server_id))
@@ -103,7 +123,10 @@ pub(crate) fn server(options: &Options, init_file: &Path) -> Command {
         .arg("--mysqlx=OFF")
         .arg(format!("--datadir={}", options.datadir.display()))
         .arg(format!("--socket={}", options.socket().display()))
-        .arg(format!("--pid-file={}", options.run_dir.join("mysqld.pid").display()))
+        .arg(format!(
+            "--pid-file={}",
+            options.run_dir.join("mysqld.pid").display()
+        ))
         .arg(format!("--init-file={}", init_file.display()));
     tls(&mut command, options, "ssl");
     command
@@ -117,8 +140,15 @@ pub(crate) fn initialise(options: &Options, datadir: &Path) -> Command {
         .arg("--initialize-insecure")
         .arg(format!("--datadir={}", datadir.display()))
         .arg("--secure-file-priv=NULL")
-        .args(["--skip-log-bin", "--innodb-doublewrite=OFF", "--innodb-flush-method=nosync"])
-        .args(["--innodb-flush-log-at-trx-commit=0", "--performance-schema=OFF"]);
+        .args([
+            "--skip-log-bin",
+            "--innodb-doublewrite=OFF",
+            "--innodb-flush-method=nosync",
+        ])
+        .args([
+            "--innodb-flush-log-at-trx-commit=0",
+            "--performance-schema=OFF",
+        ]);
     command
 }
 
@@ -126,13 +156,21 @@ pub(crate) fn initialise(options: &Options, datadir: &Path) -> Command {
 pub(crate) fn recipient(options: &Options, socket: &Path, init_file: &Path) -> Command {
     let mut command = program(options);
     command
-        .args(["--skip-networking", "--skip-log-bin", "--skip-replica-start", "--mysqlx=OFF"])
+        .args([
+            "--skip-networking",
+            "--skip-log-bin",
+            "--skip-replica-start",
+            "--mysqlx=OFF",
+        ])
         .arg("--secure-file-priv=NULL")
         .arg("--persisted-globals-load=OFF")
         .arg(format!("--server-id={}", options.server_id))
         .arg(format!("--datadir={}", options.pristine().display()))
         .arg(format!("--socket={}", socket.display()))
-        .arg(format!("--pid-file={}", options.run_dir.join("recipient.pid").display()))
+        .arg(format!(
+            "--pid-file={}",
+            options.run_dir.join("recipient.pid").display()
+        ))
         .arg(format!("--init-file={}", init_file.display()));
     tls(&mut command, options, "clone-ssl");
     command

@@ -25,7 +25,10 @@ pub(crate) struct Account {
 impl Account {
     /// By the instance's name.
     pub(crate) fn new(instance: &str, subjects: &SubjectPattern) -> Self {
-        Self { user: user(instance), subject: subjects.of(instance) }
+        Self {
+            user: user(instance),
+            subject: subjects.of(instance),
+        }
     }
 
     /// Statements after which the instance can replicate and clone from here,
@@ -85,7 +88,9 @@ async fn keep_only_unlogged(session: &mut Session, peers: &[Account]) -> Result<
         .filter(|user| peers.iter().all(|peer| peer.user != *user))
         .collect();
     for user in &others {
-        session.run(&format!("ALTER USER '{user}'@'%' ACCOUNT LOCK")).await?;
+        session
+            .run(&format!("ALTER USER '{user}'@'%' ACCOUNT LOCK"))
+            .await?;
     }
     cut_off(session, &others).await
 }
@@ -100,8 +105,12 @@ async fn cut_off(session: &mut Session, users: &[String]) -> Result<(), SqlError
         "SELECT processlist_id AS id FROM performance_schema.threads WHERE processlist_user IN ({list})"
     );
     for _attempt in 0..100 {
-        let ids: Vec<String> =
-            session.rows(&statement).await?.iter().filter_map(|row| text(row, "id")).collect();
+        let ids: Vec<String> = session
+            .rows(&statement)
+            .await?
+            .iter()
+            .filter_map(|row| text(row, "id"))
+            .collect();
         if ids.is_empty() {
             return Ok(());
         }
@@ -110,7 +119,10 @@ async fn cut_off(session: &mut Session, users: &[String]) -> Result<(), SqlError
         }
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    Err(SqlError::Answer { statement, what: "locked users stay connected".to_owned() })
+    Err(SqlError::Answer {
+        statement,
+        what: "locked users stay connected".to_owned(),
+    })
 }
 
 /// KILL; a thread that is gone already is as good.
@@ -124,7 +136,9 @@ pub(crate) async fn kill(session: &mut Session, id: &str) -> Result<(), SqlError
 
 /// Ends every client session: not the system's, not the agent's, not the peers'.
 pub(crate) async fn kill_clients(session: &mut Session) -> Result<(), SqlError> {
-    let clients = session.rows(&format!("SELECT processlist_id AS id {CLIENTS}")).await?;
+    let clients = session
+        .rows(&format!("SELECT processlist_id AS id {CLIENTS}"))
+        .await?;
     for id in clients.iter().filter_map(|row| text(row, "id")) {
         kill(session, &id).await?;
     }

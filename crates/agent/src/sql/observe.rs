@@ -7,7 +7,10 @@ use gtid::GtidSet;
 use mysql_async::Row;
 use wire::{BinlogPosition, Drift, Receiver, Replication, SemiSyncSource, Server, Stamp};
 
-use super::{accounts::CLIENTS, session::{Session, SqlError, text}};
+use super::{
+    accounts::CLIENTS,
+    session::{Session, SqlError, text},
+};
 use crate::volume::live_binlog::LiveBinlog;
 
 const VARIABLES: &str = "SELECT @@global.server_uuid AS server_uuid, @@global.version AS version, \
@@ -50,7 +53,11 @@ pub(crate) enum Patience {
     Bounded,
 }
 
-async fn rows(session: &mut Session, statement: &str, patience: Patience) -> Result<Vec<Row>, SqlError> {
+async fn rows(
+    session: &mut Session,
+    statement: &str,
+    patience: Patience,
+) -> Result<Vec<Row>, SqlError> {
     match patience {
         Patience::Endless => session.rows_patiently(statement).await,
         Patience::Bounded => session.rows(statement).await,
@@ -80,11 +87,19 @@ pub(crate) async fn observe(
     let mut pulse = None;
     let mut replication = None;
     if let Some(row) = replica.first() {
-        let answer = Answer { statement: REPLICA, row };
+        let answer = Answer {
+            statement: REPLICA,
+            row,
+        };
         replication = Some(replication_of(&answer, &variables, &status)?);
         let heartbeats = rows(session, HEARTBEATS, patience).await?;
         let count = heartbeats.first().and_then(|row| text(row, "heartbeats"));
-        pulse = Some(format!("{count:?} {:?}", replication.as_ref().map(|r| (r.position.clone(), r.receiver))));
+        pulse = Some(format!(
+            "{count:?} {:?}",
+            replication
+                .as_ref()
+                .map(|r| (r.position.clone(), r.receiver))
+        ));
     }
     let server = Server {
         as_of: begun.as_of,
@@ -98,10 +113,18 @@ pub(crate) async fn observe(
         semi_sync: source_of(&variables, &status)?,
         replication,
         drift: Vec::new(),
-        clients: clients.first().and_then(|row| text(row, "clients")).and_then(|n| n.parse().ok()).unwrap_or_default(),
+        clients: clients
+            .first()
+            .and_then(|row| text(row, "clients"))
+            .and_then(|n| n.parse().ok())
+            .unwrap_or_default(),
         app_ready: false,
     };
-    Ok(Observation { number: begun.number, server, source_pulse: pulse })
+    Ok(Observation {
+        number: begun.number,
+        server,
+        source_pulse: pulse,
+    })
 }
 
 type Status = BTreeMap<String, String>;
@@ -113,7 +136,10 @@ fn status(rows: &[Row]) -> Status {
 }
 
 fn number<T: std::str::FromStr + Default>(status: &Status, name: &str) -> T {
-    status.get(name).and_then(|value| value.parse().ok()).unwrap_or_default()
+    status
+        .get(name)
+        .and_then(|value| value.parse().ok())
+        .unwrap_or_default()
 }
 
 fn source_of(variables: &Answer<'_>, status: &Status) -> Result<SemiSyncSource, SqlError> {
@@ -125,7 +151,11 @@ fn source_of(variables: &Answer<'_>, status: &Status) -> Result<SemiSyncSource, 
     })
 }
 
-fn replication_of(row: &Answer<'_>, variables: &Answer<'_>, status: &Status) -> Result<Replication, SqlError> {
+fn replication_of(
+    row: &Answer<'_>,
+    variables: &Answer<'_>,
+    status: &Status,
+) -> Result<Replication, SqlError> {
     let receiver = match row.required("Replica_IO_Running")?.as_str() {
         "Yes" => Receiver::Yes,
         "No" => Receiver::No,
@@ -134,10 +164,15 @@ fn replication_of(row: &Answer<'_>, variables: &Answer<'_>, status: &Status) -> 
     };
     let error = |number: &str, message: &str| {
         let code = row.optional(number).filter(|code| code != "0")?;
-        Some(format!("{code} {}", row.optional(message).unwrap_or_default()))
+        Some(format!(
+            "{code} {}",
+            row.optional(message).unwrap_or_default()
+        ))
     };
     Ok(Replication {
-        source: row.optional("Source_UUID").and_then(|uuid| uuid.parse().ok()),
+        source: row
+            .optional("Source_UUID")
+            .and_then(|uuid| uuid.parse().ok()),
         host: row.optional("Source_Host").unwrap_or_default(),
         receiver,
         applier: row.required("Replica_SQL_Running")? == "Yes",
@@ -150,8 +185,12 @@ fn replication_of(row: &Answer<'_>, variables: &Answer<'_>, status: &Status) -> 
             offset: row.parsed("Read_Source_Log_Pos")?,
         },
         semi_sync_enabled: variables.flag("replica_enabled")?,
-        semi_sync_active: status.get("Rpl_semi_sync_replica_status").is_some_and(|value| value == "ON"),
-        lag_seconds: row.optional("Seconds_Behind_Source").and_then(|seconds| seconds.parse().ok()),
+        semi_sync_active: status
+            .get("Rpl_semi_sync_replica_status")
+            .is_some_and(|value| value == "ON"),
+        lag_seconds: row
+            .optional("Seconds_Behind_Source")
+            .and_then(|seconds| seconds.parse().ok()),
         receiver_error: error("Last_IO_Errno", "Last_IO_Error"),
         applier_error: error("Last_SQL_Errno", "Last_SQL_Error"),
     })
@@ -167,7 +206,10 @@ impl<'a> Answer<'a> {
     fn first(statement: &'static str, rows: &'a [Row]) -> Result<Self, SqlError> {
         match rows.first() {
             Some(row) => Ok(Self { statement, row }),
-            None => Err(SqlError::Answer { statement: statement.to_owned(), what: "no row".to_owned() }),
+            None => Err(SqlError::Answer {
+                statement: statement.to_owned(),
+                what: "no row".to_owned(),
+            }),
         }
     }
 
@@ -176,11 +218,15 @@ impl<'a> Answer<'a> {
     }
 
     fn required(&self, column: &str) -> Result<String, SqlError> {
-        self.optional(column).ok_or_else(|| self.unexpected(column, "missing"))
+        self.optional(column)
+            .ok_or_else(|| self.unexpected(column, "missing"))
     }
 
     fn unexpected(&self, column: &str, what: &str) -> SqlError {
-        SqlError::Answer { statement: self.statement.to_owned(), what: format!("{column}: {what}") }
+        SqlError::Answer {
+            statement: self.statement.to_owned(),
+            what: format!("{column}: {what}"),
+        }
     }
 
     fn parsed<T: std::str::FromStr>(&self, column: &str) -> Result<T, SqlError> {
@@ -198,16 +244,33 @@ impl<'a> Answer<'a> {
 }
 
 /// Forced settings that are not as forced.
-pub(crate) async fn drift(session: &mut Session, forced: &[(&'static str, String)]) -> Result<Vec<Drift>, SqlError> {
-    let columns: Vec<String> =
-        forced.iter().map(|(name, _)| format!("@@global.{name} AS {name}")).collect();
+pub(crate) async fn drift(
+    session: &mut Session,
+    forced: &[(&'static str, String)],
+) -> Result<Vec<Drift>, SqlError> {
+    let columns: Vec<String> = forced
+        .iter()
+        .map(|(name, _)| format!("@@global.{name} AS {name}"))
+        .collect();
     let statement = format!("SELECT {}", columns.join(", "));
     let rows = session.rows(&statement).await?;
-    let Some(row) = rows.first() else { return Ok(Vec::new()) };
+    let Some(row) = rows.first() else {
+        return Ok(Vec::new());
+    };
     Ok(forced
         .iter()
-        .map(|(name, want)| (name, want, text(row, name).unwrap_or_else(|| "NULL".to_owned())))
+        .map(|(name, want)| {
+            (
+                name,
+                want,
+                text(row, name).unwrap_or_else(|| "NULL".to_owned()),
+            )
+        })
         .filter(|(_, want, have)| *want != have)
-        .map(|(name, want, have)| Drift { name: (*name).to_owned(), want: want.clone(), have })
+        .map(|(name, want, have)| Drift {
+            name: (*name).to_owned(),
+            want: want.clone(),
+            have,
+        })
         .collect())
 }

@@ -26,7 +26,10 @@ pub(crate) enum SqlError {
     Unanswered { statement: String, bound: Duration },
     /// An error of the server or of the connection.
     #[error("`{statement}`: {source}")]
-    Statement { statement: String, source: mysql_async::Error },
+    Statement {
+        statement: String,
+        source: mysql_async::Error,
+    },
     /// The answer has not the form that was expected.
     #[error("`{statement}`: unexpected answer, {what}")]
     Answer { statement: String, what: String },
@@ -36,7 +39,10 @@ impl SqlError {
     /// The server's error number.
     pub(crate) fn code(&self) -> Option<u16> {
         match self {
-            Self::Statement { source: mysql_async::Error::Server(error), .. } => Some(error.code),
+            Self::Statement {
+                source: mysql_async::Error::Server(error),
+                ..
+            } => Some(error.code),
             Self::Statement { .. }
             | Self::LoginUnanswered
             | Self::Login(_)
@@ -96,7 +102,11 @@ impl Session {
     }
 
     /// Rows of a statement.
-    pub(crate) async fn rows_within(&mut self, statement: &str, bound: Duration) -> Result<Vec<Row>, SqlError> {
+    pub(crate) async fn rows_within(
+        &mut self,
+        statement: &str,
+        bound: Duration,
+    ) -> Result<Vec<Row>, SqlError> {
         let mut conn = match self.conn.take() {
             Some(conn) => conn,
             None => self.connect().await?,
@@ -110,16 +120,23 @@ impl Session {
                 if !source.is_fatal() {
                     self.conn = Some(conn);
                 }
-                Err(SqlError::Statement { statement: redacted(statement), source })
+                Err(SqlError::Statement {
+                    statement: redacted(statement),
+                    source,
+                })
             }
-            Err(_) => Err(SqlError::Unanswered { statement: redacted(statement), bound }),
+            Err(_) => Err(SqlError::Unanswered {
+                statement: redacted(statement),
+                bound,
+            }),
         }
     }
 
     /// Rows of a statement that is never let go, for the connection that must
     /// not be lost while the server is stuck. Waits as long as it takes.
     pub(crate) async fn rows_patiently(&mut self, statement: &str) -> Result<Vec<Row>, SqlError> {
-        self.rows_within(statement, Duration::from_secs(31_536_000)).await
+        self.rows_within(statement, Duration::from_secs(31_536_000))
+            .await
     }
 
     /// Rows within the ordinary bound.
@@ -133,7 +150,11 @@ impl Session {
     }
 
     /// A statement without rows, with a bound of its own.
-    pub(crate) async fn run_within(&mut self, statement: &str, bound: Duration) -> Result<(), SqlError> {
+    pub(crate) async fn run_within(
+        &mut self,
+        statement: &str,
+        bound: Duration,
+    ) -> Result<(), SqlError> {
         self.rows_within(statement, bound).await.map(drop)
     }
 }
@@ -149,5 +170,7 @@ fn redacted(statement: &str) -> String {
 
 /// A column by name; NULL and absent are both `None`.
 pub(crate) fn text(row: &Row, column: &str) -> Option<String> {
-    row.get_opt::<Option<String>, _>(column).and_then(Result::ok).flatten()
+    row.get_opt::<Option<String>, _>(column)
+        .and_then(Result::ok)
+        .flatten()
 }

@@ -11,7 +11,10 @@ use std::{
 use gtid::{GtidSet, Uuid};
 use wire::{Archive, OnDisk, layout};
 
-use super::{durable, on_disk::{OnDiskError, index}};
+use super::{
+    durable,
+    on_disk::{OnDiskError, index},
+};
 
 const MANIFEST: &str = "manifest.json";
 
@@ -63,21 +66,42 @@ pub(crate) fn keep(
         }
         bytes += fs::metadata(&target).map_err(failed(&target))?.size();
     }
-    let manifest = Archive { name, uuid, epoch, gtids: tail.clone(), bytes };
-    durable::write(&directory.join(MANIFEST), &serde_json::to_vec_pretty(&manifest)?)
-        .map_err(failed(&directory))?;
+    let manifest = Archive {
+        name,
+        uuid,
+        epoch,
+        gtids: tail.clone(),
+        bytes,
+    };
+    durable::write(
+        &directory.join(MANIFEST),
+        &serde_json::to_vec_pretty(&manifest)?,
+    )
+    .map_err(failed(&directory))?;
     durable::sync_tree(archive_dir).map_err(failed(archive_dir))
 }
 
 /// The last two binlogs, or all of them when the tail is older; all relay logs.
-fn files(datadir: &Path, on_disk: &OnDisk, tail: &GtidSet, logs: Logs) -> Result<Vec<PathBuf>, OnDiskError> {
+fn files(
+    datadir: &Path,
+    on_disk: &OnDisk,
+    tail: &GtidSet,
+    logs: Logs,
+) -> Result<Vec<PathBuf>, OnDiskError> {
     let mut files = index(datadir, layout::RELAY_LOG_BASENAME)?;
     match logs {
         Logs::Relay => {}
         Logs::All => {
             let binlogs = index(datadir, layout::BINLOG_BASENAME)?;
-            let held = on_disk.tail.iter().fold(on_disk.relay.clone(), |held, file| held.union(&file.gtids));
-            let old = if held.contains(tail) { binlogs.len().saturating_sub(2) } else { 0 };
+            let held = on_disk
+                .tail
+                .iter()
+                .fold(on_disk.relay.clone(), |held, file| held.union(&file.gtids));
+            let old = if held.contains(tail) {
+                binlogs.len().saturating_sub(2)
+            } else {
+                0
+            };
             files.extend(binlogs.into_iter().skip(old));
         }
     }
@@ -86,7 +110,9 @@ fn files(datadir: &Path, on_disk: &OnDisk, tail: &GtidSet, logs: Logs) -> Result
 
 /// What is in the archive; unreadable entries are left out.
 pub(crate) fn list(archive_dir: &Path) -> Vec<Archive> {
-    let Ok(entries) = fs::read_dir(archive_dir) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(archive_dir) else {
+        return Vec::new();
+    };
     let mut archives: Vec<Archive> = entries
         .filter_map(Result::ok)
         .filter_map(|entry| fs::read(entry.path().join(MANIFEST)).ok())

@@ -122,7 +122,10 @@ impl Scan {
     /// Returns how much of the event was not read.
     fn take(&mut self, event: &Event, file: &mut impl Read) -> Result<u64, BinlogError> {
         let body_bytes = event.size - HEADER as u64;
-        let damaged = || BinlogError::Damaged { kind: event.kind, at: event.at };
+        let damaged = || BinlogError::Damaged {
+            kind: event.kind,
+            at: event.at,
+        };
         match event.kind {
             kind::FORMAT_DESCRIPTION => {
                 if event.at == 4 {
@@ -172,7 +175,11 @@ impl Scan {
         let Some(open) = &mut self.open else { return };
         if is(text, b"BEGIN") || text.starts_with(b"XA START") {
             open.began = true;
-        } else if !open.began || is(text, b"COMMIT") || is(text, b"ROLLBACK") || text.starts_with(b"XA ROLLBACK") {
+        } else if !open.began
+            || is(text, b"COMMIT")
+            || is(text, b"ROLLBACK")
+            || text.starts_with(b"XA ROLLBACK")
+        {
             // A statement that is a transaction of its own, or the end of one.
             self.close();
         }
@@ -192,11 +199,18 @@ fn next_event(file: &mut impl Read, at: u64, length: u64) -> Result<Option<Event
     }
     let mut header = [0; HEADER];
     file.read_exact(&mut header)?;
-    let size = u64::from(u32::from_le_bytes([header[9], header[10], header[11], header[12]]));
+    let size = u64::from(u32::from_le_bytes([
+        header[9], header[10], header[11], header[12],
+    ]));
     if size < HEADER as u64 || at + size > length {
         return Ok(None);
     }
-    Ok(Some(Event { kind: header[4], at, size, flags: header[17] }))
+    Ok(Some(Event {
+        kind: header[4],
+        at,
+        size,
+        flags: header[17],
+    }))
 }
 
 fn read(file: &mut impl Read, bytes: u64, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -255,7 +269,11 @@ fn previous_gtids(body: &[u8]) -> Option<GtidSet> {
     let mut bytes = Bytes(body);
     let head = bytes.u64()?;
     let tagged = head >> 56 != 0;
-    let sources = if tagged { head >> 8 & 0xffff_ffff_ffff } else { head & 0x00ff_ffff_ffff_ffff };
+    let sources = if tagged {
+        head >> 8 & 0xffff_ffff_ffff
+    } else {
+        head & 0x00ff_ffff_ffff_ffff
+    };
     let mut set = GtidSet::default();
     for _ in 0..sources {
         let uuid = Uuid::from_bytes(bytes.take(16)?.try_into().ok()?);

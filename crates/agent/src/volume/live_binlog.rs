@@ -2,12 +2,18 @@
 //! included (fact 24). Reads the files itself, because every statement that
 //! names the binlog's end can hang behind a stuck rotation (fact 8).
 
-use std::{fs::File, path::{Path, PathBuf}};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use gtid::GtidSet;
 use wire::{BinlogPosition, layout};
 
-use super::{binlog::{BinlogError, Scan}, on_disk::{OnDiskError, index}};
+use super::{
+    binlog::{BinlogError, Scan},
+    on_disk::{OnDiskError, index},
+};
 
 /// Cannot follow it.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +35,10 @@ pub(crate) struct LiveBinlog {
 
 impl LiveBinlog {
     /// Reads what was added since the last time.
-    pub(crate) fn read(&mut self, datadir: &Path) -> Result<(BinlogPosition, GtidSet), LiveBinlogError> {
+    pub(crate) fn read(
+        &mut self,
+        datadir: &Path,
+    ) -> Result<(BinlogPosition, GtidSet), LiveBinlogError> {
         let Some(last) = index(datadir, layout::BINLOG_BASENAME)?.pop() else {
             return Ok((BinlogPosition::default(), GtidSet::default()));
         };
@@ -37,13 +46,19 @@ impl LiveBinlog {
             self.path = last;
             self.scan = Scan::default();
         }
-        let failed = |source| LiveBinlogError::Scan { path: self.path.clone(), source };
+        let failed = |source| LiveBinlogError::Scan {
+            path: self.path.clone(),
+            source,
+        };
         let file = File::open(&self.path).map_err(|error| failed(BinlogError::Io(error)))?;
         if let Err(source) = self.scan.go_on(file) {
             self.scan = Scan::default();
             return Err(failed(source));
         }
-        let position = BinlogPosition { file: number(&self.path), offset: self.scan.complete };
+        let position = BinlogPosition {
+            file: number(&self.path),
+            offset: self.scan.complete,
+        };
         Ok((position, self.scan.gtids.clone()))
     }
 }

@@ -37,14 +37,19 @@ pub(crate) fn volume(datadir: &Path, agent_dir: &Path) -> Volume {
     match read(datadir, agent_dir) {
         Ok(Some(on_disk)) => Volume::Data { on_disk },
         Ok(None) => Volume::Empty,
-        Err(error) => Volume::Unreadable { message: error.to_string() },
+        Err(error) => Volume::Unreadable {
+            message: error.to_string(),
+        },
     }
 }
 
 /// `None` when there is no data. Data directories appear by rename, so one
 /// that exists is whole.
 fn read(datadir: &Path, agent_dir: &Path) -> Result<Option<OnDisk>, OnDiskError> {
-    let failed = |source| OnDiskError::Read { path: datadir.to_owned(), source };
+    let failed = |source| OnDiskError::Read {
+        path: datadir.to_owned(),
+        source,
+    };
     match fs::read_dir(datadir) {
         Ok(mut entries) => match entries.next() {
             None => return Ok(None),
@@ -74,7 +79,10 @@ fn read(datadir: &Path, agent_dir: &Path) -> Result<Option<OnDisk>, OnDiskError>
 }
 
 fn open(path: &Path) -> Result<File, OnDiskError> {
-    File::open(path).map_err(|source| OnDiskError::Read { path: path.to_owned(), source })
+    File::open(path).map_err(|source| OnDiskError::Read {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn tail_of(path: &Path) -> Result<(GtidSet, Tail), OnDiskError> {
@@ -84,11 +92,17 @@ fn tail_of(path: &Path) -> Result<(GtidSet, Tail), OnDiskError> {
             (Scan::default(), true)
         }
         Err(BinlogError::Io(source)) => {
-            return Err(OnDiskError::Read { path: path.to_owned(), source });
+            return Err(OnDiskError::Read {
+                path: path.to_owned(),
+                source,
+            });
         }
     };
     let facts = Tail {
-        file: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        file: path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         gtids: scan.gtids,
         in_use: scan.in_use,
         stopped: scan.stopped,
@@ -100,8 +114,10 @@ fn tail_of(path: &Path) -> Result<(GtidSet, Tail), OnDiskError> {
 fn relay(datadir: &Path) -> Result<GtidSet, OnDiskError> {
     let mut gtids = GtidSet::default();
     for path in index(datadir, layout::RELAY_LOG_BASENAME)? {
-        let scan = Scan::of(open(&path)?)
-            .map_err(|source| OnDiskError::RelayLog { path: path.clone(), source })?;
+        let scan = Scan::of(open(&path)?).map_err(|source| OnDiskError::RelayLog {
+            path: path.clone(),
+            source,
+        })?;
         gtids = gtids.union(&scan.gtids);
     }
     Ok(gtids)

@@ -2,7 +2,10 @@
 //! place; a record that cannot be read is an error, not an empty record, for a
 //! forgotten fence would be a lost write.
 
-use std::{fs, io, path::{Path, PathBuf}};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 use wire::{Stamp, Undo};
@@ -37,13 +40,19 @@ pub(crate) enum RecordError {
     Read { path: PathBuf, source: io::Error },
     /// The content is not what an agent wrote.
     #[error("{path} is damaged: {source}")]
-    Damaged { path: PathBuf, source: serde_json::Error },
+    Damaged {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     /// Writing.
     #[error("writing {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     /// Turning into JSON.
     #[error("encoding {path}: {source}")]
-    Encode { path: PathBuf, source: serde_json::Error },
+    Encode {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
 }
 
 fn read<T: for<'a> Deserialize<'a>>(path: PathBuf) -> Result<Option<T>, RecordError> {
