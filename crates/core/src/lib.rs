@@ -11,6 +11,7 @@
 pub mod action;
 pub mod conditions;
 pub mod election;
+pub mod notation;
 pub mod observed;
 pub mod plan;
 pub mod primary;

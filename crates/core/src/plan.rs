@@ -16,7 +16,7 @@ use crate::observed::Observed;
 use crate::record::{Ordinal, Record};
 use crate::situation::{Judgement, Situation};
 
-pub(crate) use roles::verified as verified_role;
+pub(crate) use roles::{first_wrong as wrongly_labelled, verified as verified_role};
 pub(crate) use switchover::hindrance as switchover_hindrance;
 
 /// What to do in this pass.

@@ -116,20 +116,19 @@ pub fn suspicion(observed: &Observed, primary: &Member) -> Suspicion {
         )),
         PrimaryView::Stuck { milliseconds } => confirm(
             observed,
-            format!(
+            &format!(
                 "mysqld of {name} has not answered its agent for {} s",
                 milliseconds / 1000
             ),
         ),
         PrimaryView::Silent { milliseconds, why } if milliseconds < bound => {
             Suspicion::Unclear(format!(
-                "the agent of {name} has been silent for {} ms ({why}); {bound} ms make it suspect",
-                milliseconds
+                "the agent of {name} has been silent for {milliseconds} ms ({why}); {bound} ms make it suspect"
             ))
         }
         PrimaryView::Silent { milliseconds, why } => confirm(
             observed,
-            format!(
+            &format!(
                 "the agent of {name} has been silent for {} s ({why})",
                 milliseconds / 1000
             ),
@@ -138,7 +137,7 @@ pub fn suspicion(observed: &Observed, primary: &Member) -> Suspicion {
 }
 
 /// The second side: do the ackers hear the primary?
-fn confirm(observed: &Observed, first: String) -> Suspicion {
+fn confirm(observed: &Observed, first: &str) -> Suspicion {
     let silent: Vec<Ordinal> = observed
         .record
         .ackers

@@ -45,7 +45,24 @@ pub(crate) fn first_shortcoming(observed: &Observed) -> Option<String> {
             ackers_before_raising(observed.spec.replicas)
         ));
     }
-    crate::plan::switchover_hindrance(observed).or_else(|| outdated(observed))
+    crate::plan::switchover_hindrance(observed)
+        .or_else(|| unlabelled(observed))
+        .or_else(|| outdated(observed))
+}
+
+/// Clients reach what the labels say.
+fn unlabelled(observed: &Observed) -> Option<String> {
+    if observed
+        .primary_server()
+        .is_some_and(|server| !server.app_ready)
+    {
+        return Some("the application's account is to be made".to_owned());
+    }
+    let ordinal = crate::plan::wrongly_labelled(observed)?;
+    Some(format!(
+        "the role label of {} is to be set",
+        observed.name(ordinal)
+    ))
 }
 
 fn outdated(observed: &Observed) -> Option<String> {

@@ -15,7 +15,7 @@ pub(super) fn plan(observed: &Observed) -> Steps {
         Some(transition) if transition.step == Step::Fencing => {
             match Fenced::proven_by(observed, transition.since) {
                 Ok(fenced) if all_reachable_fenced(observed, transition) => {
-                    go_on(observed, &fenced, &mut steps)
+                    go_on(observed, &fenced, &mut steps);
                 }
                 Ok(_) | Err(_) => fence(observed, transition, &mut steps),
             }

@@ -26,6 +26,10 @@ pub(super) fn others(observed: &Observed) -> Steps {
         if ordinal.0 >= observed.spec.replicas || is_leaving(observed, ordinal) {
             continue;
         }
+        if let Some(action) = on_old_generation(observed, ordinal) {
+            steps.push(action);
+            continue;
+        }
         let standing = standing(observed, ordinal);
         if standing == Standing::ToClone {
             if !std::mem::take(&mut clone_free) {
@@ -135,6 +139,13 @@ fn rebuild(
         steps.order(observed, ordinal, Directive::Discard { epoch, kept });
         return;
     }
+    let claim = observed
+        .instances
+        .get(&ordinal)
+        .and_then(|instance| instance.claim.present());
+    if claim.is_none_or(|claim| claim.generation < observed.record.generation(ordinal)) {
+        return; // the new generation is recorded already
+    }
     let next = observed.record.next();
     let generation = next.generation(ordinal) + 1;
     let others = next
@@ -155,7 +166,7 @@ fn rebuild(
 }
 
 /// A Pod that still uses an older volume generation than the record names.
-pub(super) fn on_old_generation(observed: &Observed, ordinal: Ordinal) -> Option<Action> {
+fn on_old_generation(observed: &Observed, ordinal: Ordinal) -> Option<Action> {
     let instance = observed.instances.get(&ordinal)?;
     let claim = instance.claim.present()?;
     let pod = instance.pod.present().filter(|pod| !pod.deleting)?;

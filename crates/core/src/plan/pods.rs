@@ -2,7 +2,7 @@
 //! outdated. A Pod is never made before its predecessor is proved to be gone;
 //! nothing is deleted that was not seen.
 
-use super::{Steps, join};
+use super::Steps;
 use crate::action::{Action, Directive};
 use crate::observed::{Mysqld, Observed, Pod, Seen};
 use crate::record::Ordinal;
@@ -56,12 +56,6 @@ fn delete(ordinal: Ordinal, pod: &Pod, why: &str) -> Action {
 /// An instance that is not well anyway is restarted at once: the change may be its repair.
 pub(super) fn restarts(observed: &Observed) -> Steps {
     let mut steps = Steps::default();
-    for ordinal in observed.instances.keys() {
-        if let Some(action) = join::on_old_generation(observed, *ordinal) {
-            steps.push(action);
-            return steps;
-        }
-    }
     for (ordinal, instance) in &observed.instances {
         let Some(pod) = instance
             .pod

@@ -25,7 +25,7 @@ pub(super) fn resume(observed: &Observed) -> Steps {
             steps.extend(boot_members(observed));
         }
         Mysqld::Gated { .. } | Mysqld::Starting | Mysqld::Running(_) => {
-            steps.extend(boot_members(observed))
+            steps.extend(boot_members(observed));
         }
     }
     steps.extend(super::pods::restarts(observed));

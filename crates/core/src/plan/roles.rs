@@ -3,7 +3,7 @@
 //! label says what is, it never makes it so.
 
 use crate::action::Action;
-use crate::observed::{Access, Observed, Role, Server};
+use crate::observed::{Access, Instance, Observed, Role, Seen, Server};
 use crate::record::{Ordinal, Step};
 
 /// Labels that differ from what was verified.
@@ -13,45 +13,87 @@ pub(super) fn changes(observed: &Observed) -> Vec<Action> {
         .iter()
         .filter_map(|(ordinal, instance)| {
             let has = instance.pod.present()?.role;
-            let role = verified(observed, *ordinal);
+            let role = wanted(observed, *ordinal, instance, has);
             (has != role).then_some(Action::Role { of: *ordinal, role })
         })
         .collect()
+}
+
+/// The first instance whose label is another one than it should be.
+pub(crate) fn first_wrong(observed: &Observed) -> Option<Ordinal> {
+    changes(observed)
+        .into_iter()
+        .find_map(|action| match action {
+            Action::Role { of, .. } => Some(of),
+            Action::Record(_)
+            | Action::Order { .. }
+            | Action::CreateInstance { .. }
+            | Action::DeletePod { .. } => None,
+        })
+}
+
+/// Not heard is not refuted: while only the operator is cut off from an
+/// instance its label stays, so that its clients stay. A label that the record
+/// contradicts goes all the same.
+fn wanted(
+    observed: &Observed,
+    ordinal: Ordinal,
+    instance: &Instance,
+    has: Option<Role>,
+) -> Option<Role> {
+    let Seen::Unknown(silence) = &instance.agent else {
+        return verified(observed, ordinal);
+    };
+    let is_primary = observed.record.primary_ordinal() == Some(ordinal);
+    match has {
+        Some(Role::Primary) => (is_primary && !is_left(observed)).then_some(Role::Primary),
+        Some(Role::Replica) => {
+            let brief = silence.milliseconds < observed.spec.silence_milliseconds;
+            (!is_primary && brief).then_some(Role::Replica)
+        }
+        None => None,
+    }
+}
+
+/// Whether the record says that its primary is being left.
+fn is_left(observed: &Observed) -> bool {
+    let step = observed
+        .record
+        .transition
+        .as_ref()
+        .map(|transition| transition.step);
+    matches!(step, Some(Step::Fencing | Step::Demoting))
 }
 
 /// The role that an instance has been seen to play.
 pub(crate) fn verified(observed: &Observed, ordinal: Ordinal) -> Option<Role> {
     let server = observed.server(ordinal)?;
     let primary = observed.record.primary.as_ref()?;
-    let step = observed
-        .record
-        .transition
-        .as_ref()
-        .map(|transition| transition.step);
     if primary.ordinal == ordinal {
-        let leaving = matches!(step, Some(Step::Fencing | Step::Demoting));
-        return (server.uuid == primary.uuid && server.access == Access::Writes && !leaving)
-            .then_some(Role::Primary);
+        let serves = server.uuid == primary.uuid && server.access == Access::Writes;
+        return (serves && !is_left(observed)).then_some(Role::Primary);
     }
-    let promoted = observed
-        .record
-        .transition
-        .as_ref()
-        .is_some_and(|transition| transition.to == Some(ordinal));
-    (serves_reads(observed, server, step) && !(promoted && step == Some(Step::Promoting)))
-        .then_some(Role::Replica)
+    serves_reads(observed, ordinal, server).then_some(Role::Replica)
 }
 
-/// While the ackers are fenced nobody follows anybody: readers stay where they are.
-fn serves_reads(observed: &Observed, server: &Server, step: Option<Step>) -> bool {
+/// While a primary is left and the next one is opened nobody follows anybody:
+/// the readers of an acker stay where they are.
+fn serves_reads(observed: &Observed, ordinal: Ordinal, server: &Server) -> bool {
     let Some(primary) = &observed.record.primary else {
         return false;
     };
     let Some(replication) = &server.replication else {
         return false;
     };
+    let between = observed
+        .record
+        .transition
+        .as_ref()
+        .is_some_and(|transition| match transition.step {
+            Step::Fencing | Step::Demoting => replication.source == Some(primary.uuid),
+            Step::Promoting => observed.record.acker(ordinal).is_some(),
+            Step::Removing => false,
+        });
     let attached = server.follows(primary.uuid).is_some();
-    let suspended = matches!(step, Some(Step::Fencing | Step::Demoting))
-        && replication.source == Some(primary.uuid);
-    server.access == Access::Reads && replication.applier_error.is_none() && (attached || suspended)
+    server.access == Access::Reads && replication.applier_error.is_none() && (attached || between)
 }

@@ -163,7 +163,7 @@ pub(super) fn plan(observed: &Observed) -> Steps {
         | PrimaryView::Stuck { .. } => {
             match frozen_set_is_fenced(observed, transition) {
                 Some((chosen, ackers)) => {
-                    steps.record(hand_over(observed, transition, &chosen, &ackers, false))
+                    steps.record(hand_over(observed, transition, &chosen, &ackers, false));
                 }
                 None => steps.record(lost_meanwhile(observed)),
             }
