@@ -5,3 +5,4 @@ pub mod cluster;
 pub mod host;
 pub mod image;
 pub mod tidy;
+pub mod workload;

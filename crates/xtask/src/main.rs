@@ -21,12 +21,19 @@ enum Task {
     Cluster(commands::cluster::Arguments),
     /// Images, made without a registry.
     Image(commands::image::Arguments),
+    /// Check the rules that a program can check.
+    Tidy,
+    /// Write to a cluster and remember every answer; run inside the client namespace.
+    #[command(subcommand, hide = true)]
+    Workload(xtask::workload::Command),
 }
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Cluster(arguments) => commands::cluster::run(&arguments),
         Task::Image(arguments) => commands::image::run(&arguments),
+        Task::Tidy => commands::tidy::run(),
+        Task::Workload(command) => commands::workload::run(command),
     };
     match done {
         Ok(code) => code,

@@ -3,6 +3,8 @@
 
 pub(crate) mod cluster;
 pub(crate) mod image;
+pub(crate) mod tidy;
+pub(crate) mod workload;
 
 /// What a task ends with: an exit code, or an error to be printed.
 pub(crate) type Done = Result<std::process::ExitCode, Box<dyn std::error::Error>>;
