@@ -363,7 +363,7 @@ fn serving(observed: &Observed) -> Judgement {
     if server.access != Access::Writes {
         let wanted = k_wanted(observed.spec.replicas);
         let why = match (
-            k == wanted,
+            k > 0 || wanted == 0,
             attached >= k as usize,
             everything_held(observed, server),
         ) {

@@ -9,6 +9,9 @@ use crate::standing::{Standing, standing};
 /// The first thing that is not as wanted, as a sentence; `None`: Healthy.
 pub(crate) fn first_shortcoming(observed: &Observed) -> Option<String> {
     let primary = observed.record.primary_ordinal()?;
+    if let Some(why) = crate::plan::switchover_hindrance(observed) {
+        return Some(why);
+    }
     if let Some(drift) = observed
         .primary_server()
         .and_then(|server| server.drift.first())
@@ -37,6 +40,12 @@ pub(crate) fn first_shortcoming(observed: &Observed) -> Option<String> {
             observed.spec.replicas
         ));
     }
+    if observed.spec.acknowledge != observed.record.acknowledge {
+        return Some(format!(
+            "spec.durability.acknowledge asks for {:?}; changing it from {:?} is not built yet: set it back",
+            observed.spec.acknowledge, observed.record.acknowledge
+        ));
+    }
     let k = k_wanted(observed.spec.replicas);
     if observed.record.k != k {
         return Some(format!(
@@ -45,9 +54,7 @@ pub(crate) fn first_shortcoming(observed: &Observed) -> Option<String> {
             ackers_before_raising(observed.spec.replicas)
         ));
     }
-    crate::plan::switchover_hindrance(observed)
-        .or_else(|| unlabelled(observed))
-        .or_else(|| outdated(observed))
+    unlabelled(observed).or_else(|| outdated(observed))
 }
 
 /// Clients reach what the labels say.

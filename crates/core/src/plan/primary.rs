@@ -126,7 +126,9 @@ pub(super) fn serve(observed: &Observed) -> Steps {
 
 fn may_open(observed: &Observed, server: &Server) -> bool {
     let record = &observed.record;
-    record.k == k_wanted(observed.spec.replicas)
+    // A cluster that is being grown keeps the k that it has; one that was never
+    // open waits for its first k.
+    (record.k > 0 || k_wanted(observed.spec.replicas) == 0)
         && attached(observed).len() >= record.k as usize
         && everything_held(observed, server)
         && record

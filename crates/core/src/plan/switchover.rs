@@ -4,7 +4,7 @@
 use super::{Steps, failover};
 use crate::action::Directive;
 use crate::observed::{Access, Observed, Server};
-use crate::primary::{PrimaryView, view};
+use crate::primary::{PrimaryView, provable, view};
 use crate::record::{Deposed, Kind, Ordinal, Record, Step, Transition};
 use crate::semisync::{Fenced, FencedMember, is_attached};
 
@@ -94,6 +94,7 @@ pub(crate) fn hindrance(observed: &Observed) -> Option<String> {
 
 /// so-1.
 fn candidate(observed: &Observed, wish: &Wish) -> Result<Ordinal, String> {
+    provable(observed)?;
     let mut refusals = Vec::new();
     let mut fit: Vec<Ordinal> = Vec::new();
     for member in &observed.record.ackers {
@@ -250,11 +251,16 @@ fn collect(observed: &Observed, transition: &Transition, server: &Server, steps:
     let reached = observed
         .server(to)
         .is_some_and(|candidate| candidate.executed.contains(&server.executed));
+    let gets_there = observed
+        .server(to)
+        .is_some_and(|candidate| approaches(candidate, server));
+    if provable(observed).is_err() || !(reached || gets_there) {
+        // Clients wait for as long as the primary is frozen: rather not now.
+        steps.record(Some(undo(observed, transition)));
+        return;
+    }
     if !reached {
-        return match observed.agent(to).is_some() {
-            true => (),
-            false => steps.record(Some(undo(observed, transition))),
-        };
+        return;
     }
     match frozen_set_is_fenced(observed, transition) {
         Some((chosen, ackers)) if chosen.received == server.executed => {
@@ -273,6 +279,13 @@ fn collect(observed: &Observed, transition: &Transition, server: &Server, steps:
             }
         }
     }
+}
+
+/// The candidate is attached and applies: it will reach what the primary has.
+fn approaches(candidate: &Server, primary: &Server) -> bool {
+    candidate
+        .follows(primary.uuid)
+        .is_some_and(|r| r.applier && r.applier_error.is_none())
 }
 
 /// |K|−k+1 receivers are stopped, the candidate's among them and with R = executed.
