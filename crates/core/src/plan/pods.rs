@@ -8,15 +8,15 @@ use crate::observed::{Mysqld, Observed, Pod, Seen};
 use crate::record::Ordinal;
 use crate::standing::{Standing, standing};
 
-/// Instances without a Pod get one.
+/// Instances without a Pod get one, unless the agent of a Pod that was deleted
+/// by force still answers: its predecessor's containers have not ended.
 pub(super) fn missing(observed: &Observed) -> Vec<Action> {
     (0..observed.spec.replicas)
         .map(Ordinal)
         .filter(|ordinal| {
-            observed
-                .instances
-                .get(ordinal)
-                .is_some_and(|instance| instance.pod.is_absent())
+            observed.instances.get(ordinal).is_some_and(|instance| {
+                instance.pod.is_absent() && instance.agent.present().is_none()
+            })
         })
         .map(|ordinal| Action::CreateInstance {
             ordinal,
