@@ -85,6 +85,7 @@ async fn close(agent: &Arc<Agent>, running: &Running, ended: Ended) {
     } else {
         agent.failed_starts.fetch_add(1, Ordering::Relaxed) + 1
     };
+    running.child.log.read_to_end().await;
     let exit = Exit {
         code,
         signal,

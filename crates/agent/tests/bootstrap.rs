@@ -1,5 +1,11 @@
 //! From empty volumes to an open primary with replicas that acknowledge.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step ends the test"
+)]
+
 mod tier;
 
 use std::time::Instant;

@@ -27,6 +27,8 @@ const KNOCK: Duration = Duration::from_millis(50);
 const PROGRESS: Duration = Duration::from_millis(500);
 /// Until the recipient answers; it has crash recovery of nothing to do.
 const RECIPIENT_BOUND: Duration = Duration::from_secs(120);
+/// Between two attempts at a donor that serves another.
+const DONOR_BUSY: Duration = Duration::from_millis(250);
 const DONOR_BOUND: Duration = Duration::from_secs(5);
 /// Without any progress for this long, the clone is given up and begun again.
 const STALLED: Duration = Duration::from_secs(600);
@@ -161,14 +163,31 @@ async fn receive_into(
         donor.port,
         incoming.display()
     );
-    agent.job_stage("cloning", None);
     tokio::select! {
-        done = session.rows_patiently(&statement) => Ok(done.map(drop)?),
+        done = in_turn(agent, &mut session, &statement) => done,
         stalled = watch_progress(agent, &mut progress) => Err(stalled),
         ended = child.wait() => Err(ActError::NotReached(format!(
             "the receiving server ended: {ended:?}, {}",
             child.log.last_error().unwrap_or_default()
         ))),
+    }
+}
+
+/// A donor serves one at a time.
+async fn in_turn(agent: &Agent, session: &mut Session, statement: &str) -> Result<(), ActError> {
+    loop {
+        agent.job_stage("cloning", None);
+        match session.rows_patiently(statement).await {
+            Err(error)
+                if error
+                    .to_string()
+                    .contains("Too many concurrent clone operations") =>
+            {
+                agent.job_stage("waiting until the donor is done with another clone", None);
+                sleep(DONOR_BUSY).await;
+            }
+            other => return Ok(other.map(drop)?),
+        }
     }
 }
 

@@ -51,11 +51,7 @@ pub(crate) async fn stop(agent: &Arc<Agent>) -> Outcome {
 /// Read-only by a SET that returned, and nobody waits after it.
 async fn harmless(agent: &Arc<Agent>, running: &Running) -> Result<(), ActError> {
     let mut hands = Hands::on(agent, running).await?;
-    let server = hands.observe().await?;
-    if server.semi_sync.waiting > 0 {
-        return Err(ActError::wrong_state("commits wait for an acknowledgement"));
-    }
-    if !server.read_only {
+    if !hands.observe().await?.read_only {
         serve::shut(&mut hands, SHUT_BOUND).await?;
     }
     if hands.observe().await?.semi_sync.waiting > 0 {

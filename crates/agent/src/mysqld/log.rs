@@ -6,9 +6,15 @@ use std::{
     process::ChildStderr,
     sync::{Arc, Mutex},
     thread,
+    time::Duration,
 };
 
+use tokio::{sync::watch, time::timeout};
+
 use crate::lock;
+
+/// From mysqld's exit to the end of its log.
+const END_BOUND: Duration = Duration::from_millis(500);
 
 /// One line in mysqld's traditional format.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,16 +26,21 @@ struct Line<'a> {
 }
 
 /// What of the log is kept.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Log {
     last_error: Arc<Mutex<Option<String>>>,
+    ended: watch::Receiver<bool>,
 }
 
 impl Log {
     /// Reads to the end, in a thread of its own: a stuck runtime must not
     /// stop mysqld on a full pipe.
     pub(crate) fn follow(stderr: Option<ChildStderr>) -> Self {
-        let log = Self::default();
+        let (end, ended) = watch::channel(false);
+        let log = Self {
+            last_error: Arc::default(),
+            ended,
+        };
         let Some(stderr) = stderr else { return log };
         let reader = log.clone();
         let started = thread::Builder::new()
@@ -46,6 +57,18 @@ impl Log {
             tracing::error!(%error, "mysqld's log is not read");
         }
         log
+    }
+
+    /// Returns when everything was read, or after a while: the program that
+    /// ended may have left somebody who holds the other end.
+    pub(crate) async fn read_to_end(&self) {
+        let mut ended = self.ended.clone();
+        if timeout(END_BOUND, ended.wait_for(|ended| *ended))
+            .await
+            .is_err()
+        {
+            tracing::warn!("mysqld's log has no end");
+        }
     }
 
     /// The last line of severity ERROR.

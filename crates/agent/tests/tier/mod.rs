@@ -5,11 +5,14 @@
 #![allow(
     dead_code,
     unreachable_pub,
-    reason = "each test is a crate that uses its part of the tier"
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "each test is a crate that uses its part of the tier; a failed step ends the test"
 )]
 
 pub mod instance;
 pub mod pki;
+pub mod writers;
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -218,6 +221,20 @@ impl Cluster {
         reply.state
     }
 
+    /// The same, with nobody allowed to replicate from there.
+    pub async fn done_without_peers(&self, ordinal: usize, act: Act) {
+        let uuid = uuid_of(&self.state(ordinal).await);
+        let order = Order {
+            cluster_uid: CLUSTER_UID.to_owned(),
+            uuid,
+            stamp: self.stamp(),
+            peers: Vec::new(),
+            act,
+        };
+        let reply = self.instances[ordinal].order(&order).await;
+        assert_eq!(reply.outcome, Outcome::Done, "{:?}", order.act);
+    }
+
     pub async fn state(&self, ordinal: usize) -> AgentState {
         self.instances[ordinal].state().await
     }
@@ -280,6 +297,52 @@ pub fn uuid_of(state: &AgentState) -> Option<Uuid> {
             Mysqld::Gated { .. } | Mysqld::Starting,
             Volume::Locked | Volume::Empty | Volume::Partial { .. } | Volume::Unreadable { .. },
         ) => None,
+    }
+}
+
+impl Cluster {
+    /// fo-1 to fo-6 on `new`, by orders at a new version; returns how long the
+    /// new primary's own steps took, from its fence to open.
+    pub async fn promote(&self, new: usize, k: u32) -> Duration {
+        let begun = std::time::Instant::now();
+        let fenced = self.done(new, Act::Fence).await;
+        let Mysqld::Running { server } = fenced.mysqld else {
+            panic!("{new} was killed by its fence")
+        };
+        let until = received(&server);
+        match self.order(new, Act::CatchUp).await.outcome {
+            Outcome::Done => {}
+            Outcome::Started => {
+                self.until(new, "everything applied", |state| state.job.is_none())
+                    .await;
+            }
+            other @ (Outcome::Refused { .. } | Outcome::Failed { .. }) => panic!("{other:?}"),
+        }
+        self.done(new, Act::Promote { until, k }).await;
+        begun.elapsed()
+    }
+
+    pub async fn open_writes(&self, ordinal: usize, k: u32) -> Duration {
+        let begun = std::time::Instant::now();
+        self.done(ordinal, Act::Open { k }).await;
+        begun.elapsed()
+    }
+
+    /// Takes the place of a receiver that follows `source` and acknowledges.
+    pub async fn attach(&self, ordinal: usize, source: usize) {
+        self.follow(ordinal, source).await;
+        self.done(
+            ordinal,
+            Act::Admit {
+                source: self.uuid(source).await,
+            },
+        )
+        .await;
+    }
+
+    /// Whether the operator's orders are taken from somebody else.
+    pub fn stranger(&self, common_name: &str) -> std::sync::Arc<rustls::ClientConfig> {
+        self.authority.client(common_name)
     }
 }
 
