@@ -7,6 +7,8 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "katazuke", version, about = "A Kubernetes operator for MySQL")]
 enum Command {
+    /// Look after the MySQLCluster resources of a Kubernetes cluster.
+    Operator(Box<operator::Options>),
     /// The parent of mysqld, in its container.
     #[command(subcommand)]
     Agent(Agent),
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let command = Command::parse();
     agent::log_to_stdout();
     match command {
+        Command::Operator(options) => operator::main(*options),
         Command::Agent(Agent::Run(options)) => agent::main(*options),
         Command::Agent(Agent::Install { destination }) => agent::install(&destination),
     }

@@ -1,0 +1,655 @@
+//! One cluster, pass by pass: observe → judge → plan → act → report. The agents
+//! are looked at first and the record second, so a record is never older than
+//! what it is compared with; whatever is to be done is judged again on the
+//! record as read live. Remembers nothing that matters: only refusals, links
+//! and what was told. Never decides: core does.
+
+mod act;
+mod error;
+mod gap;
+mod observe;
+mod order;
+mod record;
+mod report;
+mod story;
+mod trouble;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::{Change, MySQLCluster};
+use k8s_openapi::api::core::v1::Pod;
+use katazuke_core::conditions;
+use katazuke_core::observed::Refusal;
+use katazuke_core::record::{Kind, Ordinal, Record, Step};
+use katazuke_core::{Action, Directive, Judgement, Observed, Plan, Situation, judge, plan};
+use kube::{Api, ResourceExt};
+use time::OffsetDateTime;
+use tracing::Instrument;
+
+use crate::agents::{Address, Agents, Said};
+use crate::cache::Key;
+use crate::context::{Context, Findings, Shared, reference};
+use crate::metrics::{ClusterLabels, ErrorLabels, RefusalLabels, RoleLabel, RoleLabels};
+use crate::pki::InstanceName;
+use act::{Effect, Performed, Stage, act};
+use error::{PassError, Retry};
+use gap::Gap;
+use observe::{Sources, observe};
+
+pub use observe::ordinal;
+use record::read as read_record;
+
+/// Between passes while all is well; the watches and streams wake it earlier.
+const RESYNC: Duration = Duration::from_secs(15);
+/// Between passes while anything is under way.
+const QUICK: Duration = Duration::from_millis(250);
+/// Between passes while nothing has changed for [`STALE`], though not all is well.
+const CALM: Duration = Duration::from_secs(1);
+/// See [`CALM`].
+const STALE: Duration = Duration::from_secs(60);
+/// Least time between the beginnings of two passes, unless the record was written.
+const LEAST: Duration = Duration::from_millis(20);
+
+/// When the next pass begins at the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// At once: the record was written.
+    Now,
+    /// After this time.
+    After(Duration),
+    /// Never: the resource is gone, or we do not lead.
+    Never,
+}
+
+/// Runs the passes of one cluster until it is gone or the term ends.
+pub async fn run(context: Arc<Context>, key: Key, uid: String, shared: Arc<Shared>) {
+    let mut clustering = Clustering::new(context, key, uid, shared);
+    loop {
+        let begun = Instant::now();
+        match clustering.step().await {
+            Next::Never => break,
+            Next::Now => continue,
+            Next::After(time) => {
+                tokio::select! {
+                    () = tokio::time::sleep(time) => {}
+                    () = clustering.shared.wake.wait() => {}
+                }
+            }
+        }
+        tokio::time::sleep(LEAST.saturating_sub(begun.elapsed())).await;
+    }
+    clustering.forget();
+}
+
+/// The memory of one cluster's passes.
+struct Clustering {
+    context: Arc<Context>,
+    key: Key,
+    uid: String,
+    labels: ClusterLabels,
+    shared: Arc<Shared>,
+    agents: Agents,
+    refusals: BTreeMap<Ordinal, Refusal>,
+    /// The resource as we last wrote it: the cache may be behind.
+    written: Option<Arc<MySQLCluster>>,
+    situation: Option<Situation>,
+    /// The words of the last pass, and since when they are the same.
+    words: (String, Instant),
+    former: BTreeMap<Ordinal, story::Former>,
+    roles: BTreeMap<String, RoleLabel>,
+    gap: Gap,
+    passes: u64,
+}
+
+/// One picture and what core makes of it.
+struct Decided {
+    observed: Observed,
+    judgement: Judgement,
+    plan: Plan,
+}
+
+impl Clustering {
+    fn new(context: Arc<Context>, key: Key, uid: String, shared: Arc<Shared>) -> Self {
+        let labels = ClusterLabels {
+            namespace: key.namespace.clone(),
+            cluster: key.name.clone(),
+        };
+        Self {
+            agents: Agents::new(shared.wake.clone(), context.term.clone()),
+            context,
+            key,
+            uid,
+            labels,
+            shared,
+            refusals: BTreeMap::new(),
+            written: None,
+            situation: None,
+            words: (String::new(), Instant::now()),
+            former: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            gap: Gap::default(),
+            passes: 0,
+        }
+    }
+
+    /// One pass with its span, its metrics and its errors.
+    async fn step(&mut self) -> Next {
+        self.passes += 1;
+        let span = tracing::info_span!(
+            "pass",
+            pass = self.passes,
+            cluster = %self.key,
+            situation = tracing::field::Empty,
+            epoch = tracing::field::Empty,
+            version = tracing::field::Empty,
+        );
+        let begun = Instant::now();
+        let result = self.pass().instrument(span.clone()).await;
+        self.context
+            .metrics
+            .pass
+            .observe(begun.elapsed().as_secs_f64());
+        let error = match result {
+            Ok(next) => return next,
+            Err(error) => error,
+        };
+        let labels = ErrorLabels {
+            step: "clustering",
+            reason: error.reason(),
+        };
+        self.context.metrics.errors.get_or_create(&labels).inc();
+        span.in_scope(|| {
+            if error.needs_human() {
+                tracing::error!(%error, "the pass failed");
+            } else {
+                tracing::warn!(%error, "the pass failed");
+            }
+        });
+        match error.retry() {
+            Retry::After(time) => Next::After(time),
+            Retry::Never => Next::Never,
+        }
+    }
+
+    async fn pass(&mut self) -> Result<Next, PassError> {
+        let Some(cached) = self.latest() else {
+            return Ok(Next::Never);
+        };
+        self.context.term.check()?;
+        self.follow_agents(&cached)?;
+        let said = self.agents.snapshot(Instant::now());
+        let findings = self.shared.findings();
+        let mut base = cached;
+        let mut decided = self.decide(&base, &said, &findings)?;
+        if let Plan::Do(_) = decided.plan {
+            let Some(live) = self.read_live().await? else {
+                return Ok(Next::Never);
+            };
+            base = Arc::new(live);
+            decided = self.decide(&base, &said, &findings)?;
+        }
+        self.note(&decided);
+        let (actions, valid) = (actions(&decided.plan), findings.valid.as_deref());
+        let stage = Stage {
+            context: &self.context,
+            live: &base,
+            observed: &decided.observed,
+            agents: &self.agents,
+            valid,
+        };
+        let performed = act(&stage, actions).await;
+        let outcome = self.take_in(&decided, &base, &performed);
+        self.report(&outcome.base, &decided, &findings, outcome.told)
+            .await?;
+        Ok(if outcome.recorded {
+            Next::Now
+        } else {
+            self.pause(&decided)
+        })
+    }
+
+    /// The resource: from the cache, or as we wrote it where that is newer.
+    fn latest(&mut self) -> Option<Arc<MySQLCluster>> {
+        let cached = self.context.caches.clusters.get(&self.key, &self.key.name);
+        let cached = cached.filter(|cluster| cluster.metadata.uid.as_deref() == Some(&self.uid))?;
+        let version = |cluster: &MySQLCluster| cluster.resource_version()?.parse::<u64>().ok();
+        match &self.written {
+            Some(written) if version(written) > version(&cached) => Some(written.clone()),
+            Some(_) | None => {
+                self.written = None;
+                Some(cached)
+            }
+        }
+    }
+
+    /// A quorum read; `None` when the resource is gone or another one.
+    async fn read_live(&self) -> Result<Option<MySQLCluster>, PassError> {
+        let api: Api<MySQLCluster> =
+            Api::namespaced(self.context.client.clone(), &self.key.namespace);
+        let live = api
+            .get_opt(&self.key.name)
+            .await
+            .map_err(PassError::ReadCluster)?;
+        Ok(live.filter(|live| live.metadata.uid.as_deref() == Some(&self.uid)))
+    }
+
+    /// Links to the agents of all Pods that have an address.
+    fn follow_agents(&mut self, cluster: &MySQLCluster) -> Result<(), PassError> {
+        let primary = read_record(
+            cluster
+                .status
+                .as_ref()
+                .and_then(|status| status.ha.as_ref()),
+        )?
+        .primary_ordinal();
+        self.gap
+            .serving(primary.and_then(|primary| self.agents.serving(primary)));
+        let Some(authority) = crate::resources::authority(&self.context.caches, &self.key) else {
+            return Ok(());
+        };
+        let mut wanted = BTreeMap::new();
+        for (name, pod) in self.context.caches.pods.of(&self.key) {
+            let Some(of) = ordinal(&self.key.name, &name) else {
+                continue;
+            };
+            if let Some(address) = self.address(&pod, &name) {
+                wanted.insert(of, address);
+            }
+        }
+        self.agents
+            .follow(wanted, &authority, OffsetDateTime::now_utc())?;
+        Ok(())
+    }
+
+    fn address(&self, pod: &Pod, name: &str) -> Option<Address> {
+        let ip: IpAddr = pod.status.as_ref()?.pod_ip.as_ref()?.parse().ok()?;
+        let ours = pod
+            .owner_references()
+            .iter()
+            .any(|owner| owner.uid == self.uid);
+        let names = InstanceName {
+            instance: name,
+            cluster: &self.key.name,
+            namespace: &self.key.namespace,
+        };
+        ours.then(|| Address {
+            pod_uid: pod.uid().unwrap_or_default(),
+            socket: SocketAddr::new(ip, wire::layout::AGENT_PORT),
+            server_name: names.server_name(),
+        })
+    }
+
+    fn decide(
+        &self,
+        cluster: &MySQLCluster,
+        said: &BTreeMap<Ordinal, Said>,
+        findings: &Findings,
+    ) -> Result<Decided, PassError> {
+        let caches = &self.context.caches;
+        let record = read_record(
+            cluster
+                .status
+                .as_ref()
+                .and_then(|status| status.ha.as_ref()),
+        )?;
+        let generations = record.clone();
+        let observed = observe(&Sources {
+            cluster,
+            record,
+            said,
+            pods: caches.pods.is_synced().then(|| caches.pods.of(&self.key)),
+            claims: caches
+                .claims
+                .is_synced()
+                .then(|| caches.claims.of(&self.key)),
+            node: &|name| caches.node(name),
+            spec_hash: &|of| {
+                let valid = findings.valid.as_ref()?;
+                valid.spec_hash(of, generations.generation(of))
+            },
+            refusals: &self.refusals,
+        });
+        let judgement = judge(&observed);
+        let plan = plan(&observed, &judgement);
+        Ok(Decided {
+            observed,
+            judgement,
+            plan,
+        })
+    }
+
+    /// Span, metrics and the event of a new situation.
+    fn note(&mut self, decided: &Decided) {
+        let Decided {
+            observed,
+            judgement,
+            plan,
+        } = decided;
+        let span = tracing::Span::current();
+        span.record("situation", tracing::field::debug(judgement.situation));
+        span.record("epoch", observed.record.epoch);
+        span.record("version", observed.record.version);
+        let words = format!("{judgement:?} {plan:?}");
+        if words != self.words.0 {
+            tracing::info!(why = judgement.why, plan = ?plan, "judged");
+            self.words = (words, Instant::now());
+        }
+        let metrics = &self.context.metrics;
+        metrics.set_situation(&self.labels, self.situation, judgement.situation);
+        let epoch = i64::try_from(observed.record.epoch).unwrap_or(i64::MAX);
+        metrics.epoch.get_or_create(&self.labels).set(epoch);
+        self.shared.wake.set_restless(restless(observed, judgement));
+    }
+
+    /// What was performed, into memory, metrics and the log.
+    fn take_in(
+        &mut self,
+        decided: &Decided,
+        base: &Arc<MySQLCluster>,
+        performed: &[Performed<'_>],
+    ) -> TakenIn {
+        let observed = &decided.observed;
+        let mut taken = TakenIn {
+            base: base.clone(),
+            recorded: false,
+            told: Reported::default(),
+        };
+        for one in performed {
+            tracing::info!(action = ?one.action, result = ?one.result, "acted");
+            if let Some(told) = story::performed(observed, one) {
+                if matches!(
+                    one.result,
+                    Err(_) | Ok(Effect::Refused { .. } | Effect::Failed(_))
+                ) {
+                    taken
+                        .told
+                        .hindrance
+                        .get_or_insert_with(|| told.happening.note.clone());
+                }
+                taken.told.events.push(told);
+            }
+            match (one.action, &one.result) {
+                (Action::Record(after), Ok(Effect::Recorded(cluster))) => {
+                    taken.recorded = true;
+                    taken.base = Arc::new((**cluster).clone());
+                    self.written = Some(taken.base.clone());
+                    taken
+                        .told
+                        .events
+                        .extend(story::record(observed, &decided.judgement, after));
+                    self.change_of_primary(decided, after, &mut taken.told);
+                }
+                (Action::Order { to, directive, .. }, Ok(effect)) => {
+                    self.ordered(observed, *to, directive, effect, one.at);
+                }
+                (_, Err(error)) => {
+                    let labels = ErrorLabels {
+                        step: "act",
+                        reason: error.reason(),
+                    };
+                    self.context.metrics.errors.get_or_create(&labels).inc();
+                }
+                (
+                    Action::Record(_)
+                    | Action::Role { .. }
+                    | Action::CreateInstance { .. }
+                    | Action::DeletePod { .. },
+                    Ok(_),
+                ) => {}
+            }
+        }
+        taken
+    }
+
+    fn ordered(
+        &mut self,
+        observed: &Observed,
+        to: Ordinal,
+        directive: &Directive,
+        effect: &Effect,
+        at: Instant,
+    ) {
+        match effect {
+            Effect::Refused { gate, message } => {
+                self.context
+                    .metrics
+                    .refusals
+                    .get_or_create(&RefusalLabels {
+                        namespace: self.labels.namespace.clone(),
+                        cluster: self.labels.cluster.clone(),
+                        act: directive.name(),
+                        gate: gate_name(*gate),
+                    })
+                    .inc();
+                let refusal = Refusal {
+                    act: directive.name().to_owned(),
+                    version: observed.record.version,
+                    message: message.clone(),
+                };
+                self.refusals.insert(to, refusal);
+            }
+            Effect::Done | Effect::Started => {
+                self.refusals.remove(&to);
+                if matches!(directive, Directive::Open { .. }) {
+                    self.gap.open(at);
+                }
+            }
+            Effect::Failed(_) | Effect::Applied | Effect::Recorded(_) => {}
+        }
+    }
+
+    /// Begin and end of a change of primary, for the write gap.
+    fn change_of_primary(&mut self, decided: &Decided, after: &Record, told: &mut Reported) {
+        let before = &decided.observed.record;
+        let leaves = |record: &Record| {
+            let kind = record.transition.as_ref().map(|transition| transition.kind);
+            matches!(kind, Some(Kind::Failover | Kind::Switchover))
+        };
+        if !leaves(before) && leaves(after) {
+            self.gap.leave();
+        }
+        let (Some(ended), None) = (&before.transition, &after.transition) else {
+            return;
+        };
+        let gap = self.gap.end();
+        if ended.step != Step::Promoting {
+            return;
+        }
+        let name = |of: Option<Ordinal>| of.map(|of| decided.observed.name(of)).unwrap_or_default();
+        let latest = after.deposed.iter().max_by_key(|deposed| deposed.epoch);
+        let metrics = &self.context.metrics;
+        if let Some(gap) = gap {
+            metrics
+                .write_gap
+                .get_or_create(&self.labels)
+                .observe(gap.as_secs_f64());
+            metrics
+                .write_gap_last
+                .get_or_create(&self.labels)
+                .set(gap.as_secs_f64());
+        }
+        let mut change = Change {
+            at: report::now(),
+            from: name(ended.from),
+            to: name(after.primary_ordinal()),
+            reason: format!("request {}", ended.id),
+            write_gap_milliseconds: gap.and_then(|gap| u64::try_from(gap.as_millis()).ok()),
+        };
+        match ended.kind {
+            Kind::Failover => {
+                metrics.failovers.get_or_create(&self.labels).inc();
+                change.reason = latest.map_or_else(|| ended.id.clone(), |l| l.why.clone());
+                told.failover = Some(change);
+            }
+            Kind::Switchover => {
+                metrics.switchovers.get_or_create(&self.labels).inc();
+                told.switchover = Some(change);
+            }
+            Kind::Reconfigure => {}
+        }
+    }
+
+    async fn report(
+        &mut self,
+        base: &MySQLCluster,
+        decided: &Decided,
+        findings: &Findings,
+        mut told: Reported,
+    ) -> Result<(), PassError> {
+        let Decided {
+            observed,
+            judgement,
+            plan,
+        } = decided;
+        let reports = conditions::instances(observed);
+        told.events
+            .extend(story::situation(self.situation, judgement));
+        told.events
+            .extend(story::instances(observed, &reports, &mut self.former));
+        self.situation = Some(judgement.situation);
+        self.export_roles(observed, &reports);
+        self.tell(base, observed, &told.events);
+        let report = report::Report {
+            observed,
+            judgement,
+            plan,
+            findings,
+            switchover: told.switchover,
+            failover: told.failover,
+            hindrance: told.hindrance,
+        };
+        let former = base.status.clone().unwrap_or_default();
+        let wanted = report::status(&report, &former, report::now());
+        if let Some(written) = report::write(&self.context.client, base, &wanted).await? {
+            self.written = Some(Arc::new(written));
+        }
+        Ok(())
+    }
+
+    fn tell(&self, base: &MySQLCluster, observed: &Observed, events: &[story::Told]) {
+        let cluster = reference(base);
+        for told in events {
+            tracing::info!(
+                reason = told.happening.reason.name(),
+                note = told.happening.note,
+                "told"
+            );
+            self.context.voice.tell(&cluster, told.happening.clone());
+            let pod = told
+                .instance
+                .and_then(|of| self.context.caches.pods.get(&self.key, &observed.name(of)));
+            if let Some(pod) = pod {
+                self.context
+                    .voice
+                    .tell(&reference(&*pod), told.happening.clone());
+            }
+        }
+    }
+
+    fn export_roles(&mut self, observed: &Observed, reports: &[conditions::InstanceReport]) {
+        let labels = |instance: &str, role: RoleLabel| RoleLabels {
+            namespace: self.labels.namespace.clone(),
+            cluster: self.labels.cluster.clone(),
+            instance: instance.to_owned(),
+            role,
+        };
+        let now: BTreeMap<String, RoleLabel> = reports
+            .iter()
+            .filter_map(|report| {
+                let role = match report.role? {
+                    katazuke_core::observed::Role::Primary => RoleLabel::Primary,
+                    katazuke_core::observed::Role::Replica => RoleLabel::Replica,
+                };
+                Some((observed.name(report.ordinal), role))
+            })
+            .collect();
+        let metrics = &self.context.metrics;
+        for (instance, role) in &self.roles {
+            if now.get(instance) != Some(role) {
+                metrics.role.remove(&labels(instance, *role));
+            }
+        }
+        for (instance, role) in &now {
+            metrics.role.get_or_create(&labels(instance, *role)).set(1);
+        }
+        let ready = i64::try_from(now.len()).unwrap_or(i64::MAX);
+        metrics
+            .instances_ready
+            .get_or_create(&self.labels)
+            .set(ready);
+        self.roles = now;
+    }
+
+    fn pause(&self, decided: &Decided) -> Next {
+        Next::After(if !restless(&decided.observed, &decided.judgement) {
+            RESYNC
+        } else if self.words.1.elapsed() > STALE {
+            CALM
+        } else {
+            QUICK
+        })
+    }
+
+    /// Metrics of a cluster that is no longer ours to watch.
+    fn forget(&mut self) {
+        self.export_roles_none();
+        self.context.metrics.forget(&self.labels, self.situation);
+    }
+
+    fn export_roles_none(&mut self) {
+        for (instance, role) in std::mem::take(&mut self.roles) {
+            self.context.metrics.role.remove(&RoleLabels {
+                namespace: self.labels.namespace.clone(),
+                cluster: self.labels.cluster.clone(),
+                instance,
+                role,
+            });
+        }
+    }
+}
+
+/// What a pass hands to its report.
+#[derive(Default)]
+struct Reported {
+    events: Vec<story::Told>,
+    hindrance: Option<String>,
+    switchover: Option<Change>,
+    failover: Option<Change>,
+}
+
+struct TakenIn {
+    base: Arc<MySQLCluster>,
+    recorded: bool,
+    told: Reported,
+}
+
+/// While this holds, every change of an agent wakes the task, and a quick timer too.
+fn restless(observed: &Observed, judgement: &Judgement) -> bool {
+    let settled = matches!(
+        judgement.situation,
+        Situation::Healthy | Situation::Paused | Situation::Offline | Situation::Deleting
+    );
+    !settled || observed.record.transition.is_some()
+}
+
+fn actions(plan: &Plan) -> &[Action] {
+    match plan {
+        Plan::Do(actions) => actions,
+        Plan::Settled | Plan::Wait(_) | Plan::NeedsHuman(_) => &[],
+    }
+}
+
+fn gate_name(refusal: wire::Refusal) -> &'static str {
+    match refusal {
+        wire::Refusal::Stale => "Stale",
+        wire::Refusal::NotMe => "NotMe",
+        wire::Refusal::WrongState => "WrongState",
+        wire::Refusal::Errant => "Errant",
+        wire::Refusal::Blocked => "Blocked",
+        wire::Refusal::NoSpace => "NoSpace",
+        wire::Refusal::Unknown => "Unknown",
+    }
+}

@@ -1,0 +1,400 @@
+//! What happened in a pass, as events: derived from the record before and
+//! after, from what was performed, and from the lines of the instances. Pure;
+//! never looks at anything but these.
+
+use std::collections::BTreeMap;
+
+use katazuke_core::conditions::InstanceReport;
+use katazuke_core::record::{Kind, Ordinal, Record, Step, Transition};
+use katazuke_core::{Action, Directive, Judgement, Observed, Situation};
+
+use super::act::{Effect, Performed};
+use crate::events::{Happening, Reason};
+
+/// About the cluster, or about one instance too.
+#[derive(Debug, PartialEq)]
+pub(super) struct Told {
+    /// The instance whose Pod is to carry it too.
+    pub instance: Option<Ordinal>,
+    /// What.
+    pub happening: Happening,
+}
+
+fn cluster(reason: Reason, note: impl Into<String>) -> Told {
+    Told {
+        instance: None,
+        happening: Happening::new(reason, note),
+    }
+}
+
+fn instance(of: Ordinal, reason: Reason, note: impl Into<String>) -> Told {
+    Told {
+        instance: Some(of),
+        happening: Happening::new(reason, note),
+    }
+}
+
+/// A situation that was not held in the pass before.
+pub(super) fn situation(former: Option<Situation>, judgement: &Judgement) -> Option<Told> {
+    if former == Some(judgement.situation) {
+        return None;
+    }
+    let reason = match judgement.situation {
+        Situation::StatusBehind => Reason::StatusBehind,
+        Situation::Diverged => Reason::Diverged,
+        Situation::AckedDataMissing => Reason::AckedDataMissing,
+        Situation::ApplierBroken => Reason::ApplierBroken,
+        Situation::Blocked => Reason::Blocked,
+        Situation::PrimaryUnclear => Reason::PrimarySuspected,
+        Situation::WritesWaiting => Reason::WritesWaiting,
+        Situation::Healthy => Reason::ClusterHealthy,
+        Situation::Deleting
+        | Situation::Paused
+        | Situation::Offline
+        | Situation::Bootstrapping
+        | Situation::FailingOver
+        | Situation::SwitchingOver
+        | Situation::Promoting
+        | Situation::Resuming
+        | Situation::Opening
+        | Situation::Degraded => return None,
+    };
+    Some(cluster(reason, judgement.why.clone()))
+}
+
+/// A change of the record that was written in this pass.
+pub(super) fn record(observed: &Observed, judgement: &Judgement, after: &Record) -> Vec<Told> {
+    let before = &observed.record;
+    let name = |of: Option<Ordinal>| of.map_or_else(|| "none".to_owned(), |of| observed.name(of));
+    let mut told = transition(observed, judgement, before.transition.as_ref(), after);
+    let (from, to) = (before.primary_ordinal(), after.primary_ordinal());
+    match (&before.primary, &after.primary) {
+        (None, Some(primary)) => told.push(cluster(
+            Reason::ClusterBootstrapped,
+            format!("{} is the first primary", observed.name(primary.ordinal)),
+        )),
+        (Some(old), Some(new)) if old.uuid != new.uuid => told.push(instance(
+            new.ordinal,
+            Reason::PrimaryElected,
+            format!(
+                "{} is the primary after {} (epoch {})",
+                name(to),
+                name(from),
+                after.epoch
+            ),
+        )),
+        (Some(_), Some(_) | None) | (None, None) => {}
+    }
+    if after.handled_request != before.handled_request && from == to && after.transition.is_none() {
+        let id = after.handled_request.clone().unwrap_or_default();
+        told.push(cluster(
+            Reason::SwitchoverRefused,
+            format!("request {id} was not carried out: {}", judgement.why),
+        ));
+    }
+    told.extend(ackers(observed, before, after));
+    told
+}
+
+fn transition(
+    observed: &Observed,
+    judgement: &Judgement,
+    before: Option<&Transition>,
+    after: &Record,
+) -> Vec<Told> {
+    let name = |of: Option<Ordinal>| of.map_or_else(|| "none".to_owned(), |of| observed.name(of));
+    let primary = after.primary_ordinal();
+    match (before, &after.transition) {
+        (
+            None,
+            Some(Transition {
+                kind: Kind::Failover,
+                from,
+                ..
+            }),
+        ) => {
+            vec![cluster(
+                Reason::FailoverStarted,
+                format!("{} is left: {}", name(*from), judgement.why),
+            )]
+        }
+        (
+            None,
+            Some(Transition {
+                kind: Kind::Switchover,
+                id,
+                from,
+                to,
+                ..
+            }),
+        ) => vec![cluster(
+            Reason::SwitchoverStarted,
+            format!("request {id}: from {} to {}", name(*from), name(*to)),
+        )],
+        (
+            Some(was),
+            Some(Transition {
+                kind: Kind::Failover,
+                step: Step::Promoting,
+                ..
+            }),
+        ) if was.step != Step::Promoting => {
+            vec![cluster(
+                Reason::AckersFenced,
+                format!(
+                    "no commit can be acknowledged any more; kept is {}",
+                    after.watermark
+                ),
+            )]
+        }
+        (
+            Some(Transition {
+                kind: Kind::Failover,
+                step: Step::Promoting,
+                from,
+                ..
+            }),
+            None,
+        ) => {
+            vec![cluster(
+                Reason::FailoverCompleted,
+                format!(
+                    "from {} to {} (epoch {})",
+                    name(*from),
+                    name(primary),
+                    after.epoch
+                ),
+            )]
+        }
+        (
+            Some(Transition {
+                kind: Kind::Switchover,
+                step: Step::Promoting,
+                id,
+                from,
+                ..
+            }),
+            None,
+        ) => {
+            vec![cluster(
+                Reason::SwitchoverCompleted,
+                format!(
+                    "request {id}: from {} to {} (epoch {})",
+                    name(*from),
+                    name(primary),
+                    after.epoch
+                ),
+            )]
+        }
+        (
+            Some(Transition {
+                kind: Kind::Failover | Kind::Switchover,
+                id,
+                ..
+            }),
+            None,
+        ) => vec![cluster(
+            Reason::TransitionAborted,
+            format!(
+                "{id} was undone, {} stays the primary: {}",
+                name(primary),
+                judgement.why
+            ),
+        )],
+        (None | Some(_), Some(_)) | (Some(_) | None, None) => Vec::new(),
+    }
+}
+
+fn ackers(observed: &Observed, before: &Record, after: &Record) -> Vec<Told> {
+    let mut told = Vec::new();
+    for acker in after
+        .ackers
+        .iter()
+        .filter(|acker| !before.ackers.contains(acker))
+    {
+        told.push(instance(
+            acker.ordinal,
+            Reason::InstanceRejoined,
+            format!("{} may acknowledge", observed.name(acker.ordinal)),
+        ));
+    }
+    let changed_primary = before.primary_ordinal() != after.primary_ordinal();
+    for acker in before
+        .ackers
+        .iter()
+        .filter(|acker| after.acker(acker.ordinal).is_none())
+    {
+        if !changed_primary {
+            told.push(instance(
+                acker.ordinal,
+                Reason::AckerRemoved,
+                format!("{} may no longer acknowledge", observed.name(acker.ordinal)),
+            ));
+        }
+    }
+    told
+}
+
+/// What was performed.
+pub(super) fn performed(observed: &Observed, performed: &Performed<'_>) -> Option<Told> {
+    let (of, text, reason) = match performed.action {
+        Action::Record(_) => return None,
+        Action::Order {
+            to,
+            uuid: _,
+            directive,
+        } => (*to, directive.name(), ordered(directive)),
+        Action::Role { of, role: _ } => (*of, "setting the role label", None),
+        Action::CreateInstance { ordinal, .. } => (
+            *ordinal,
+            "creating the instance",
+            Some((Reason::InstanceCreated, "its Pod was created".to_owned())),
+        ),
+        Action::DeletePod { ordinal, why, .. } => (
+            *ordinal,
+            "deleting the Pod",
+            Some((
+                Reason::InstanceDeleted,
+                format!("its Pod was deleted: {why}"),
+            )),
+        ),
+    };
+    let name = observed.name(of);
+    match &performed.result {
+        Ok(Effect::Done | Effect::Started | Effect::Applied) => {
+            reason.map(|(reason, note)| instance(of, reason, format!("{name}: {note}")))
+        }
+        Ok(Effect::Recorded(_)) => None,
+        Ok(Effect::Refused { gate, message }) => Some(instance(
+            of,
+            Reason::OrderRefused,
+            format!("{name} refused {text} ({gate:?}): {message}"),
+        )),
+        Ok(Effect::Failed(message)) => Some(instance(
+            of,
+            Reason::ActionFailed,
+            format!("{name}: {text} failed: {message}"),
+        )),
+        Err(error) => Some(instance(
+            of,
+            Reason::ActionFailed,
+            format!("{name}: {text}: {error}"),
+        )),
+    }
+}
+
+/// Steps that are worth an event when they are done.
+fn ordered(directive: &Directive) -> Option<(Reason, String)> {
+    match directive {
+        Directive::Promote { k, .. } => Some((
+            Reason::PrimaryPromoted,
+            format!("is a source, {k} acknowledgements per commit"),
+        )),
+        Directive::Open { .. } => Some((Reason::PrimaryOpened, "takes writes".to_owned())),
+        Directive::FenceSelf => Some((
+            Reason::PrimaryFenced,
+            "its mysqld is dead and stays so in this epoch".to_owned(),
+        )),
+        Directive::Clone { .. } => Some((Reason::InstanceCloning, "a clone was begun".to_owned())),
+        Directive::Discard { epoch, .. } => Some((
+            Reason::TailArchived,
+            format!(
+                "transactions of epoch {epoch} that nobody got an OK for are archived and undone"
+            ),
+        )),
+        Directive::DiscardRelayLogs { .. } => Some((
+            Reason::TailArchived,
+            "relay logs are archived and reset".to_owned(),
+        )),
+        Directive::Initialise
+        | Directive::Boot
+        | Directive::Resume
+        | Directive::Follow { .. }
+        | Directive::Admit { .. }
+        | Directive::Fence
+        | Directive::CatchUp
+        | Directive::SemiSync { .. }
+        | Directive::ServeReads
+        | Directive::CloseReads
+        | Directive::Freeze { .. }
+        | Directive::Stop
+        | Directive::EnsureApp => None,
+    }
+}
+
+/// What an instance was like in the pass before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Former {
+    situation: &'static str,
+    cloning: bool,
+    failure: Option<String>,
+    trouble: Option<String>,
+}
+
+/// Changes of instances since the pass before.
+pub(super) fn instances(
+    observed: &Observed,
+    reports: &[InstanceReport],
+    former: &mut BTreeMap<Ordinal, Former>,
+) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut now = BTreeMap::new();
+    for report in reports {
+        let of = report.ordinal;
+        let name = observed.name(of);
+        let agent = observed.agent(of);
+        let pod = observed
+            .instances
+            .get(&of)
+            .and_then(|instance| instance.pod.present());
+        let state = Former {
+            situation: report.situation,
+            cloning: agent
+                .and_then(|agent| agent.job.as_deref())
+                .is_some_and(|job| job.starts_with("Clone")),
+            failure: agent.and_then(|agent| agent.job_failure.clone()),
+            trouble: pod.and_then(|pod| pod.trouble.clone()),
+        };
+        let was = former.get(&of).cloned().unwrap_or_default();
+        if state.situation == "ErrantUnproven" && was.situation != "ErrantUnproven" {
+            let gtids = report.errant_gtids.clone().unwrap_or_default();
+            told.push(instance(
+                of,
+                Reason::ErrantUnproven,
+                format!("{name} has {gtids}: {}", report.message),
+            ));
+        }
+        if was.cloning && !state.cloning && agent.is_some() && state.failure.is_none() {
+            told.push(instance(
+                of,
+                Reason::InstanceCloned,
+                format!("{name} was cloned"),
+            ));
+        }
+        if let Some(failure) = state
+            .failure
+            .as_ref()
+            .filter(|_| state.failure != was.failure)
+        {
+            told.push(instance(
+                of,
+                Reason::JobFailed,
+                format!("{name}: {failure}"),
+            ));
+        }
+        if let Some(trouble) = state
+            .trouble
+            .as_ref()
+            .filter(|_| state.trouble != was.trouble)
+        {
+            told.push(instance(
+                of,
+                Reason::InstanceTrouble,
+                format!("{name}: {trouble}"),
+            ));
+        }
+        now.insert(of, state);
+    }
+    *former = now;
+    told
+}

@@ -1,0 +1,87 @@
+//! Who we are to the API server: one field manager per concern (D5), and the
+//! written table of what happens when another manager owns a field that we
+//! want. Never forces on the first try.
+
+/// A concern and the fields that it owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldManager {
+    /// Pods, as they are created.
+    Pods,
+    /// Services: ports, selector, type, our labels and annotations.
+    Services,
+    /// The role label of a Pod.
+    Routing,
+    /// Claims: size, labels, ownerReference by deletion policy.
+    Volumes,
+    /// Secrets: data, labels.
+    Secrets,
+    /// The ConfigMap with my.cnf.
+    Config,
+    /// The PodDisruptionBudget.
+    Disruption,
+    /// The status of MySQLCluster.
+    Status,
+}
+
+/// What to do when another manager owns a field that we want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Safety: taken, with an event that names the other manager.
+    Take,
+    /// Everything else: yielded, with condition `FieldConflict`.
+    Yield,
+}
+
+impl FieldManager {
+    /// The name in `metadata.managedFields`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pods => "katazuke/pods",
+            Self::Services => "katazuke/services",
+            Self::Routing => "katazuke/routing",
+            Self::Volumes => "katazuke/volumes",
+            Self::Secrets => "katazuke/secrets",
+            Self::Config => "katazuke/config",
+            Self::Disruption => "katazuke/disruption",
+            Self::Status => "katazuke/status",
+        }
+    }
+
+    /// The written table. `fields` are those of the conflict, as the API server
+    /// names them.
+    pub fn on_conflict(self, fields: &[String]) -> OnConflict {
+        let safety = |field: &String| {
+            field.contains("labels") && field.contains("mysql.katazuke.dev/role")
+                || field.starts_with(".metadata.ownerReferences")
+                || field.starts_with(".spec.selector")
+        };
+        if !fields.is_empty() && fields.iter().all(safety) {
+            OnConflict::Take
+        } else {
+            OnConflict::Yield
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_fields_on_which_safety_rests_are_taken() {
+        let take = |field: &str| FieldManager::Services.on_conflict(&[field.to_owned()]);
+        assert_eq!(take(".spec.selector"), OnConflict::Take);
+        assert_eq!(
+            take(".metadata.labels.mysql.katazuke.dev/role"),
+            OnConflict::Take
+        );
+        assert_eq!(take(".spec.type"), OnConflict::Yield);
+        assert_eq!(take(".metadata.labels.team"), OnConflict::Yield);
+        assert_eq!(FieldManager::Services.on_conflict(&[]), OnConflict::Yield);
+        let mixed = [".spec.selector".to_owned(), ".spec.type".to_owned()];
+        assert_eq!(
+            FieldManager::Services.on_conflict(&mixed),
+            OnConflict::Yield
+        );
+    }
+}
