@@ -118,6 +118,11 @@ pub const FORCED_SETTINGS: &[Forced] = &[
     row("chroot", FILES),
     row("user", FILES),
     row("pid_file", FILES),
+    row(
+        "secure_file_priv",
+        "SQL must not read or write the files of the Pod",
+    ),
+    row("report_*", ACCESS),
     row("log_error", "the log belongs to the Pod's log"),
     row("innodb_data_home_dir", FILES),
     row("innodb_log_group_home_dir", FILES),

@@ -1,0 +1,25 @@
+//! How many instances may be evicted at once. None for a single instance: it
+//! would block every drain for ever.
+
+use crate::labels::{self, Component};
+use crate::validate::ValidatedCluster;
+use crate::{names, owner};
+use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+/// The budget, if there is more than one instance.
+pub fn disruption_budget(cluster: &ValidatedCluster) -> Option<PodDisruptionBudget> {
+    if cluster.replicas < 2 {
+        return None;
+    }
+    let labels = labels::own(cluster, Component::Disruption);
+    Some(PodDisruptionBudget {
+        metadata: owner::owned(cluster, names::disruption_budget(&cluster.name), labels),
+        spec: Some(PodDisruptionBudgetSpec {
+            max_unavailable: Some(IntOrString::Int(1)),
+            selector: Some(labels::selector(labels::instances(cluster))),
+            ..PodDisruptionBudgetSpec::default()
+        }),
+        status: None,
+    })
+}
