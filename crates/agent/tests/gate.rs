@@ -166,3 +166,69 @@ async fn nobody_enters_without_the_agent_s_password_or_a_peer_s_certificate() {
         "{grants:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_read_from_the_files_is_what_the_server_had_executed() {
+    let cluster = Cluster::open(2).await;
+    let mut client = cluster.instances[0].client().await.unwrap();
+    client
+        .query_drop("CREATE TABLE w (id INT PRIMARY KEY, t TEXT)")
+        .await
+        .unwrap();
+    for id in 0..5 {
+        client
+            .query_drop(format!("INSERT INTO w VALUES ({id}, REPEAT('x', 200000))"))
+            .await
+            .unwrap();
+    }
+    client.query_drop("XA START 'a'").await.unwrap();
+    client
+        .query_drop("INSERT INTO w VALUES (100, '')")
+        .await
+        .unwrap();
+    client.query_drop("XA END 'a'").await.unwrap();
+    client.query_drop("XA PREPARE 'a'").await.unwrap();
+    client.query_drop("XA COMMIT 'a'").await.unwrap();
+    client.query_drop("TRUNCATE TABLE w").await.unwrap();
+    let executed = cluster.server(0).await.executed;
+    let replica = cluster
+        .until_server(1, "everything", |server| {
+            server.executed.contains(&executed)
+        })
+        .await;
+    for ordinal in [0, 1] {
+        let server = cluster.server(ordinal).await;
+        assert_eq!(
+            server.last_binlog_gtids,
+            server.executed.subtract(&server_purged(&server, ordinal))
+        );
+        let state = cluster.done(ordinal, Act::Kill).await;
+        let Volume::Data { on_disk } = state.volume else {
+            panic!("{:?}", state.volume)
+        };
+        let held = on_disk.binlog.union(&on_disk.relay);
+        assert_eq!(
+            held.union(&server_purged(&server, ordinal)),
+            server.executed
+        );
+    }
+    let retrieved = replica.replication.unwrap().retrieved;
+    assert!(executed.contains(&retrieved));
+    // Again after a clean end: a second file, and a Stop event.
+    cluster.boot(0).await;
+    let state = cluster.done(0, Act::Stop).await;
+    let Volume::Data { on_disk } = state.volume else {
+        panic!("{:?}", state.volume)
+    };
+    assert_eq!(on_disk.binlog, executed);
+    assert_eq!(on_disk.tail.len(), 2);
+    assert!(on_disk.tail[1].stopped);
+}
+
+/// A clone has the donor's transactions without their events.
+fn server_purged(server: &wire::Server, ordinal: usize) -> gtid::GtidSet {
+    match ordinal {
+        0 => gtid::GtidSet::default(),
+        _ => server.executed.subtract(&server.last_binlog_gtids),
+    }
+}

@@ -81,6 +81,7 @@ pub(crate) async fn pristine(agent: &Agent) -> Result<(), ActError> {
         .map_err(io("starting mysqld --initialize-insecure"))?;
     let ended = child.wait().await;
     if ended.code != Some(0) {
+        child.log.read_to_end().await;
         let why = child
             .log
             .last_error()

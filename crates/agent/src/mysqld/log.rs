@@ -16,6 +16,9 @@ use crate::lock;
 /// From mysqld's exit to the end of its log.
 const END_BOUND: Duration = Duration::from_millis(500);
 
+/// "Aborting": the last ERROR of many failed starts, and never the reason.
+const ABORTING: &str = "MY-010119";
+
 /// One line in mysqld's traditional format.
 #[derive(Debug, PartialEq, Eq)]
 struct Line<'a> {
@@ -91,7 +94,9 @@ impl Log {
         };
         match severity {
             "ERROR" => {
-                *lock(&self.last_error) = Some(format!("{code} {message}"));
+                if code != ABORTING {
+                    *lock(&self.last_error) = Some(format!("{code} {message}"));
+                }
                 tracing::error!(target: "mysqld", severity, code, subsystem, "{message}");
             }
             "Warning" => tracing::warn!(target: "mysqld", severity, code, subsystem, "{message}"),

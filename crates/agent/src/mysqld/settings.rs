@@ -66,6 +66,8 @@ pub(crate) fn forced(options: &Options) -> Vec<(&'static str, String)> {
     forced
 }
 
+/// The log stays on standard error: `--log-error` cannot name it (a file
+/// `stderr.err` would be made), so the key is one that my.cnf must not hold.
 fn program(options: &Options) -> Command {
     let mut command = Command::new(&options.mysqld);
     // Nothing of the agent's environment is meant for mysqld.
@@ -79,9 +81,7 @@ fn program(options: &Options) -> Command {
     if nix::unistd::geteuid().is_root() {
         command.arg("--user=root");
     }
-    command
-        .arg("--log-error=stderr")
-        .arg(format!("--tmpdir={}", options.tmp_dir.display()));
+    command.arg(format!("--tmpdir={}", options.tmp_dir.display()));
     for plugin in [
         "rpl_semi_sync_source=semisync_source.so",
         "rpl_semi_sync_replica=semisync_replica.so",
