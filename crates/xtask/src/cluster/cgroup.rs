@@ -34,8 +34,12 @@ pub(super) fn own_group(name: &str) -> String {
 }
 
 /// Makes the groups of a node in every hierarchy: the kubelet wants to find
-/// its root there.
+/// its root there. Those of a crash go first: a machine that boots has none,
+/// and the kubelet would try for seconds to make sense of each.
 pub(super) fn make_for_node(name: &str) -> Result<(), ClusterError> {
+    for group in ours()?.iter().filter(|group| group.ends_with(name)) {
+        remove(group)?;
+    }
     for hierarchy in hierarchies()? {
         let group = hierarchy.join(name);
         create_folder(&group)?;

@@ -58,7 +58,8 @@ impl Node {
     pub fn enter(&self) -> Result<Command, ClusterError> {
         let init = process::init_of(&self.name()).ok_or_else(|| ClusterError::NodeDown { node: self.name() })?;
         let mut command = Command::new("nsenter");
-        command.args(["--mount", "--net", "--uts", "--target"]).arg(init.to_string());
+        // The PID namespace too: the node's /proc knows no process of ours.
+        command.args(["--mount", "--net", "--uts", "--pid", "--target"]).arg(init.to_string());
         Ok(command)
     }
 
@@ -71,14 +72,17 @@ impl Node {
 
     /// A crash that also loses what was not synced to a volume.
     pub fn power_loss(&self) -> Result<(), ClusterError> {
+        let volumes = self.volumes()?;
         self.unplug()?;
         // Frozen, no process can see its disk fail before it dies.
         cgroup::freeze(&self.name())?;
-        for volume in self.volumes()? {
-            // Not even the file system's own log is written out.
-            run(self.enter()?.args(["xfs_io", "-x", "-c", "shutdown", &volume]))?;
-        }
-        cgroup::kill_all(&self.name())
+        // Not even the file system's own log is written out.
+        let shut_down = volumes.iter().try_for_each(|volume| -> Result<(), ClusterError> {
+            run(self.enter()?.args(["xfs_io", "-x", "-c", "shutdown", volume]))?;
+            Ok(())
+        });
+        // Half a fault would be neither the one nor the other: it dies anyway.
+        cgroup::kill_all(&self.name()).and(shut_down)
     }
 
     /// Boots a node that crashed.
@@ -128,10 +132,11 @@ impl Node {
         })
     }
 
-    /// Mounted volumes, by the path where the kubelet mounted them first.
+    /// Mounted volumes, each once: by the path where the kubelet mounted it
+    /// first. (It shows up below our own folder as well, and in each Pod.)
     fn volumes(&self) -> Result<Vec<String>, ClusterError> {
         let mounts = run(self.enter()?.args(["findmnt", "-nro", "TARGET", "-t", "xfs"]))?;
-        Ok(mounts.lines().filter(|path| path.ends_with("/globalmount")).map(str::to_owned).collect())
+        Ok(mounts.lines().filter(|path| path.starts_with("/var/lib/kubelet/") && path.ends_with("/globalmount")).map(str::to_owned).collect())
     }
 
     /// A dead machine sends no RST: its cable goes before its processes.
