@@ -21,8 +21,16 @@ enum Task {
     Cluster(commands::cluster::Arguments),
     /// Images, made without a registry.
     Image(commands::image::Arguments),
+    /// Everything that must hold, as CI runs it.
+    Test(commands::test::Arguments),
     /// Check the rules that a program can check.
     Tidy,
+    /// Write the files that follow from the code.
+    Generate(commands::generate::Arguments),
+    /// Break a cluster and show that no acknowledged write is lost.
+    Demo(commands::demo::Arguments),
+    /// Measure the demo's faults several times.
+    Bench,
     /// Write to a cluster and remember every answer; run inside the client namespace.
     #[command(subcommand, hide = true)]
     Workload(xtask::workload::Command),
@@ -32,6 +40,10 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Cluster(arguments) => commands::cluster::run(&arguments),
         Task::Image(arguments) => commands::image::run(&arguments),
+        Task::Test(arguments) => Ok(commands::test::run(&arguments)),
+        Task::Generate(arguments) => commands::generate::run(&arguments),
+        Task::Demo(arguments) => commands::demo::run(&arguments),
+        Task::Bench => commands::bench::run(),
         Task::Tidy => commands::tidy::run(),
         Task::Workload(command) => commands::workload::run(command),
     };

@@ -1,8 +1,12 @@
 //! One module per task: its arguments and what it prints. The work itself is
 //! in the library.
 
+pub(crate) mod bench;
 pub(crate) mod cluster;
+pub(crate) mod demo;
+pub(crate) mod generate;
 pub(crate) mod image;
+pub(crate) mod test;
 pub(crate) mod tidy;
 pub(crate) mod workload;
 

@@ -56,6 +56,9 @@ pub enum TidyError {
     /// The dependency table could not be read.
     #[error("could not read the dependency table of ARCHITECTURE.md")]
     Table(#[from] TableError),
+    /// A generated file could not be made.
+    #[error("the generated files")]
+    Generate(#[from] crate::generate::GenerateError),
     /// Cargo did not answer.
     #[error("`cargo metadata` failed")]
     Metadata(#[from] cargo_metadata::Error),
@@ -76,6 +79,14 @@ pub fn tidy(root: &Path) -> Result<Vec<Finding>, TidyError> {
         }
     }
     findings.extend(exceptions::stale(&tree));
+    let stale = crate::generate::stale(root)?;
+    findings.extend(stale.iter().map(|path| {
+        Finding::new(
+            path,
+            None,
+            "is not what the code says: cargo xtask generate",
+        )
+    }));
     findings.sort();
     Ok(findings)
 }

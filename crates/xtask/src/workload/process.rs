@@ -2,6 +2,8 @@
 //! the host. A writer whose starter died stops too: its standard input ends.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,7 +13,7 @@ use super::connect::{PASSWORD_VARIABLE, Target};
 use super::read::Reading;
 use super::record::{History, RecordError};
 use super::writer::RunArguments;
-use crate::host::{HostError, create_folder, line_of, project_root, read, remove_file, run};
+use crate::host::{HostError, create_folder, line_of, project_root, remove_file, run};
 
 const STOP_SECONDS_MAX: u64 = 20;
 
@@ -115,9 +117,7 @@ impl Writer {
                 log: self.log.clone(),
             });
         }
-        if self.record.exists() {
-            self.history.extend(&read(&self.record)?)?;
-        }
+        self.take_in()?;
         Ok(&self.history)
     }
 
@@ -135,14 +135,29 @@ impl Writer {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let text = read(&self.record)?;
-        self.history.extend(&text)?;
+        self.take_in()?;
         Ok(std::mem::take(&mut self.history).complete()?)
     }
 
     /// Where its record is.
     pub fn record(&self) -> &Path {
         &self.record
+    }
+
+    fn take_in(&mut self) -> Result<(), WorkloadError> {
+        if !self.record.exists() {
+            return Ok(());
+        }
+        let failed = |source| WorkloadError::File {
+            path: self.record.clone(),
+            source,
+        };
+        let mut file = File::open(&self.record).map_err(failed)?;
+        file.seek(SeekFrom::Start(self.history.bytes()))
+            .map_err(failed)?;
+        let mut fresh = String::new();
+        file.read_to_string(&mut fresh).map_err(failed)?;
+        Ok(self.history.extend(&fresh)?)
     }
 
     fn ended(&mut self) -> Result<Option<std::process::ExitStatus>, WorkloadError> {

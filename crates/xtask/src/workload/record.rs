@@ -42,6 +42,13 @@ pub struct Attempt {
     pub answer: Answer,
 }
 
+impl Attempt {
+    /// Whether the server said OK.
+    pub fn is_acknowledged(&self) -> bool {
+        matches!(self.answer, Answer::Acknowledged { .. })
+    }
+}
+
 /// One line of the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "line")]
@@ -88,7 +95,7 @@ pub struct History {
     pub attempts: Vec<Attempt>,
     /// What the last line says.
     pub made: Option<u64>,
-    consumed: usize,
+    bytes: u64,
 }
 
 impl History {
@@ -99,14 +106,13 @@ impl History {
             made: Some(attempts.len() as u64),
             attempts,
             wall_micros: Some(0),
-            consumed: 0,
+            bytes: 0,
         }
     }
 
-    /// Takes in what was appended to `text` since the last call. A last line
-    /// without its end is left for the next time.
-    pub fn extend(&mut self, text: &str) -> Result<(), RecordError> {
-        let fresh = text.get(self.consumed..).unwrap_or_default();
+    /// Takes in the text after [`History::bytes`]. A last line without its end is
+    /// left for the next time.
+    pub fn extend(&mut self, fresh: &str) -> Result<(), RecordError> {
         let whole = fresh.rfind('\n').map_or("", |end| &fresh[..=end]);
         for line in whole.lines() {
             match serde_json::from_str(line)? {
@@ -115,8 +121,13 @@ impl History {
                 Line::End { attempts } => self.made = Some(attempts),
             }
         }
-        self.consumed += whole.len();
+        self.bytes += whole.len() as u64;
         Ok(())
+    }
+
+    /// How much of the file has been taken in.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The history, if nothing is missing from it.
@@ -162,7 +173,8 @@ mod tests {
         let whole = format!("{BEGIN}{WRITE}{END}");
         let mut history = History::default();
         for end in 0..=whole.len() {
-            history.extend(&whole[..end]).unwrap();
+            let from = usize::try_from(history.bytes()).unwrap();
+            history.extend(&whole[from..end]).unwrap();
         }
         assert_eq!(history.attempts.len(), 1);
         assert_eq!(history.on_the_wall(2), 7);
