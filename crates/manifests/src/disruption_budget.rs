@@ -1,5 +1,8 @@
 //! How many instances may be evicted at once. None for a single instance: it
-//! would block every drain for ever.
+//! would block every drain for ever. Counted from below: for Pods without a
+//! workload that can be scaled the disruption controller cannot evaluate
+//! maxUnavailable and allows nothing (Kubernetes documentation, "Specifying a
+//! Disruption Budget", arbitrary controllers).
 
 use crate::labels::{self, Component};
 use crate::validate::ValidatedCluster;
@@ -12,11 +15,12 @@ pub fn disruption_budget(cluster: &ValidatedCluster) -> Option<PodDisruptionBudg
     if cluster.replicas < 2 {
         return None;
     }
+    let all_but_one = i32::try_from(cluster.replicas - 1).unwrap_or(i32::MAX);
     let labels = labels::own(cluster, Component::Disruption);
     Some(PodDisruptionBudget {
         metadata: owner::owned(cluster, names::disruption_budget(&cluster.name), labels),
         spec: Some(PodDisruptionBudgetSpec {
-            max_unavailable: Some(IntOrString::Int(1)),
+            min_available: Some(IntOrString::Int(all_but_one)),
             selector: Some(labels::selector(labels::instances(cluster))),
             ..PodDisruptionBudgetSpec::default()
         }),
