@@ -101,3 +101,14 @@ async fn three_instances_acknowledge_each_other_s_writes() {
         assert!(replica.read_only && replica.offline);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_without_a_passwd_entry_and_without_privileges_initialises_boots_and_clones() {
+    let cluster = Cluster::of_user(2, Some(54_321)).await;
+    cluster.bootstrap().await;
+    let clone = Act::Clone {
+        donor: cluster.endpoint(0).await,
+    };
+    assert_eq!(cluster.order(1, clone).await.outcome, Outcome::Started);
+    cluster.join(1, 0).await;
+}

@@ -172,7 +172,7 @@ async fn what_is_read_from_the_files_is_what_the_server_had_executed() {
     let cluster = Cluster::open(2).await;
     let mut client = cluster.instances[0].client().await.unwrap();
     client
-        .query_drop("CREATE TABLE w (id INT PRIMARY KEY, t TEXT)")
+        .query_drop("CREATE TABLE w (id INT PRIMARY KEY, t MEDIUMTEXT)")
         .await
         .unwrap();
     for id in 0..5 {
@@ -190,6 +190,8 @@ async fn what_is_read_from_the_files_is_what_the_server_had_executed() {
     client.query_drop("XA PREPARE 'a'").await.unwrap();
     client.query_drop("XA COMMIT 'a'").await.unwrap();
     client.query_drop("TRUNCATE TABLE w").await.unwrap();
+    // Any order is followed by a look at the server.
+    cluster.done(0, Act::Peers).await;
     let executed = cluster.server(0).await.executed;
     let replica = cluster
         .until_server(1, "everything", |server| {
@@ -198,10 +200,6 @@ async fn what_is_read_from_the_files_is_what_the_server_had_executed() {
         .await;
     for ordinal in [0, 1] {
         let server = cluster.server(ordinal).await;
-        assert_eq!(
-            server.last_binlog_gtids,
-            server.executed.subtract(&server_purged(&server, ordinal))
-        );
         let state = cluster.done(ordinal, Act::Kill).await;
         let Volume::Data { on_disk } = state.volume else {
             panic!("{:?}", state.volume)

@@ -37,6 +37,8 @@ pub struct Instance {
     pub agent_port: u16,
     pub probe_port: u16,
     pub acknowledge: &'static str,
+    /// A user id without an entry in passwd, for the agent and mysqld.
+    pub uid: Option<u32>,
     pub process: Option<Child>,
     groups: Vec<Pid>,
     operator: Arc<ClientConfig>,
@@ -74,6 +76,15 @@ fn mysqld(directory: &Path) -> PathBuf {
     program
 }
 
+fn give_away(path: &Path, uid: u32) {
+    std::os::unix::fs::chown(path, Some(uid), Some(uid)).unwrap();
+    if path.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            give_away(&entry.unwrap().path(), uid);
+        }
+    }
+}
+
 impl Instance {
     pub fn new(parent: &Path, authority: &Authority, ordinal: usize) -> Self {
         let name = format!("shop-{ordinal}");
@@ -100,6 +111,7 @@ impl Instance {
             agent_port: free_port(),
             probe_port: free_port(),
             acknowledge: "Received",
+            uid: None,
             process: None,
             groups: Vec::new(),
             operator: authority.client(layout::OPERATOR_COMMON_NAME),
@@ -123,7 +135,24 @@ impl Instance {
             .append(true)
             .open(self.path("log"))
             .unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_katazuke-agent"));
+        let program = env!("CARGO_BIN_EXE_katazuke-agent");
+        let mysqld = mysqld(&self.directory);
+        let mut command = match self.uid {
+            None => Command::new(program),
+            Some(uid) => {
+                give_away(&self.directory, uid);
+                let mut command = Command::new("setpriv");
+                command
+                    .args([format!("--reuid={uid}"), format!("--regid={uid}")])
+                    .args([
+                        "--clear-groups",
+                        "--no-new-privs",
+                        "--bounding-set=-all",
+                        program,
+                    ]);
+                command
+            }
+        };
         command
             .args([
                 "run",
@@ -157,7 +186,7 @@ impl Instance {
             .args(["--agent-port", &self.agent_port.to_string()])
             .args(["--probe-port", &self.probe_port.to_string()])
             .arg("--mysqld")
-            .arg(mysqld(&self.directory))
+            .arg(mysqld)
             .stdin(Stdio::null())
             .stderr(log.try_clone().unwrap())
             .stdout(log)

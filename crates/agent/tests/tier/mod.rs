@@ -43,11 +43,22 @@ pub struct Cluster {
 impl Cluster {
     /// Agents that are started, with empty volumes.
     pub async fn of(count: usize) -> Self {
-        let directory = tempfile::Builder::new().prefix("kz").tempdir().unwrap();
+        Self::of_user(count, None).await
+    }
+
+    /// The same, as a user that passwd does not know.
+    pub async fn of_user(count: usize, uid: Option<u32>) -> Self {
+        let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        let directory = tempfile::Builder::new()
+            .permissions(everybody)
+            .prefix("kz")
+            .tempdir()
+            .unwrap();
         let authority = Authority::new();
         let mut instances = Vec::new();
         for ordinal in 0..count {
             let mut instance = Instance::new(directory.path(), &authority, ordinal);
+            instance.uid = uid;
             instance.start();
             instances.push(instance);
         }
