@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use gtid::Uuid;
-use katazuke_core::record::{Ordinal, Record};
+use katazuke_core::record::Ordinal;
 use katazuke_core::{Directive, Observed};
 use wire::{Act, Endpoint, Order, Stamp};
 
@@ -43,7 +43,7 @@ pub(super) fn order(
             version: record.version,
             epoch: record.epoch,
         },
-        peers: peers(observed, record, to),
+        peers: peers(observed, to),
         act: act(cluster, directive),
     }
 }
@@ -76,18 +76,14 @@ pub(super) fn bound(directive: &Directive) -> Duration {
     }
 }
 
-/// Who may replicate from it: every other instance, but not those that are
-/// being removed from the acker set (R5, fenced at the source).
-fn peers(observed: &Observed, record: &Record, to: Ordinal) -> Vec<String> {
-    let leaving = record
-        .transition
-        .as_ref()
-        .map(|transition| transition.out.as_slice());
-    let leaves = |ordinal: &Ordinal| leaving.is_some_and(|out| out.contains(ordinal));
+/// Who may replicate from it: every other instance. A member that leaves K
+/// because it lives again is fenced by its fresh boot and has to stay attached
+/// (R5); the fence at the source is not built yet.
+fn peers(observed: &Observed, to: Ordinal) -> Vec<String> {
     observed
         .instances
         .keys()
-        .filter(|ordinal| **ordinal != to && !leaves(ordinal))
+        .filter(|ordinal| **ordinal != to)
         .map(|ordinal| observed.name(*ordinal))
         .collect()
 }
