@@ -13,7 +13,28 @@ pub(super) const LINES_MAX: usize = 500;
 const LONG_FILES: [(&str, usize, &str); 0] = [];
 
 /// Test files that call sleep: path, why.
-const SLEEPING_TESTS: [(&str, &str); 0] = [];
+const SLEEPING_TESTS: [(&str, &str); 5] = [
+    (
+        "crates/operator/src/supervisor.rs",
+        "time is paused in that test",
+    ),
+    (
+        "crates/operator/tests/fake/agent.rs",
+        "the heartbeat of a fake agent",
+    ),
+    (
+        "crates/operator/tests/fake/world.rs",
+        "the loop of a fake kubelet",
+    ),
+    (
+        "crates/operator/tests/operator_loop.rs",
+        "shows that nothing happens for a while",
+    ),
+    (
+        "crates/xtask/tests/local_cluster.rs",
+        "kills a program in the middle of its work",
+    ),
+];
 
 pub(super) fn lines_max(path: &Path) -> usize {
     let own = LONG_FILES

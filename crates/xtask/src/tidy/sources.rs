@@ -1,6 +1,8 @@
 //! Rules for Rust files. Reads lines, not syntax: a rule that needs a parser
 //! belongs to clippy.
 
+use std::path::Path;
+
 use super::Finding;
 use super::exceptions::{LINES_MAX, allows_sleep, lines_max};
 use super::tree::File;
@@ -16,6 +18,9 @@ const FORBIDDEN: [(&str, &str); 5] = [
     (concat!("dbg", "!("), "left over from debugging"),
     (concat!("todo", "!("), "unfinished"),
 ];
+
+/// So near before a pause stands the deadline of its loop.
+const LOOP_LINES: usize = 25;
 
 /// All findings in one file.
 pub(super) fn check(file: &File) -> Vec<Finding> {
@@ -67,23 +72,35 @@ fn forbidden(file: &File) -> Vec<Finding> {
 }
 
 /// A test waits for a condition with a deadline; a fixed sleep is either too
-/// short (flaky) or too long (slow).
+/// short (flaky) or too long (slow). The pause of a loop that has a deadline is
+/// not meant.
 fn sleeps_in_tests(file: &File) -> Vec<Finding> {
     if allows_sleep(&file.path) {
         return Vec::new();
     }
-    let in_test_folder = file
-        .path
-        .components()
-        .any(|part| part.as_os_str() == "tests");
-    let lines = file
-        .lines()
-        .skip_while(|(_, line)| !in_test_folder && *line != "#[cfg(test)]");
-    let sleeps = lines.filter(|(_, line)| line.contains(concat!("sleep", "(")));
+    let is_test = is_in_tests(&file.path);
+    let lines: Vec<&str> = file.text.lines().collect();
+    let first = lines
+        .iter()
+        .position(|line| is_test || *line == "#[cfg(test)]");
+    let tests = (first.unwrap_or(lines.len())..lines.len()).filter(|index| {
+        let near = &lines[index.saturating_sub(LOOP_LINES)..*index];
+        let is_pause = near
+            .iter()
+            .any(|line| line.contains("deadline") || line.contains("elapsed("));
+        lines[*index].contains(concat!("sleep", "(")) && !is_pause
+    });
     let what = "a test that sleeps: wait for the condition with a deadline";
-    sleeps
-        .map(|(number, _)| Finding::new(&file.path, Some(number), what))
+    tests
+        .map(|index| Finding::new(&file.path, Some(index + 1), what))
         .collect()
+}
+
+/// `crates/<crate>/tests/…`
+fn is_in_tests(path: &Path) -> bool {
+    path.components()
+        .nth(2)
+        .is_some_and(|part| part.as_os_str() == "tests")
 }
 
 #[cfg(test)]
@@ -134,6 +151,11 @@ mod tests {
             found("src/a.rs", &format!("//! A.\n#[cfg(test)]\n{call}")).len(),
             1
         );
-        assert_eq!(found("tests/a.rs", &format!("//! A.\n{call}")).len(), 1);
+        assert_eq!(
+            found("crates/a/tests/a.rs", &format!("//! A.\n{call}")).len(),
+            1
+        );
+        let pause = format!("//! A.\nassert!(Instant::now() < deadline);\n{call}");
+        assert!(found("crates/a/tests/a.rs", &pause).is_empty());
     }
 }

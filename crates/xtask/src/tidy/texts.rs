@@ -15,7 +15,7 @@ const MACHINE_PATHS: [&str; 5] = [
 ];
 
 /// Hosts that an address in a tracked file may name. Public, and not a mirror.
-const HOSTS: [&str; 22] = [
+const HOSTS: [&str; 23] = [
     "127.0.0.1",
     "localhost",
     "0.0.0.0",
@@ -36,6 +36,7 @@ const HOSTS: [&str; 22] = [
     "prometheus.io",
     "opentelemetry.io",
     "www.kernel.org",
+    "physics.nist.gov",
     "packages.debian.org",
     "www.rfc-editor.org",
 ];
