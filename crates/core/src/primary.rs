@@ -226,8 +226,17 @@ pub fn resumable(observed: &Observed, primary: &Member) -> Result<(), String> {
         let Some(received) = instance.agent.present().and_then(Agent::received) else {
             continue;
         };
-        if *ordinal != primary.ordinal && !data.binlog.contains(&received) {
-            let more = received.subtract(&data.binlog);
+        if *ordinal == primary.ordinal {
+            continue;
+        }
+        // A member's R counts as a whole. Anybody else may hold a tail of its own
+        // (a deposed server): of that, only what the primary itself wrote counts.
+        let counts = match observed.record.acker(*ordinal) {
+            Some(_) => received,
+            None => received.only(primary.uuid),
+        };
+        if !data.binlog.contains(&counts) {
+            let more = counts.subtract(&data.binlog);
             return Err(format!(
                 "{} has {more}, which the binlog of {name} lacks",
                 observed.name(*ordinal)
