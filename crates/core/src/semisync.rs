@@ -165,6 +165,13 @@ pub fn reachable_life<'a>(
         }
         Some(Seen::Absent) | None => return Err("it has no Pod".to_owned()),
     };
+    let data_is_gone = match (&agent.mysqld, agent.uuid()) {
+        (Mysqld::Starting, _) => false,
+        (Mysqld::Gated { .. } | Mysqld::Running(_), uuid) => uuid != Some(member.uuid),
+    };
+    if data_is_gone {
+        return Err("its volume does not hold the recorded server's data".to_owned());
+    }
     if observed.record.acknowledge == Acknowledge::Received
         && agent.incarnation != member.incarnation
     {
