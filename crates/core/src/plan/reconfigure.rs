@@ -8,7 +8,7 @@
 
 use crate::observed::Observed;
 use crate::record::{Kind, Member, Ordinal, Record, Step, Transition};
-use crate::semisync::{attached, holds};
+use crate::semisync::holds;
 use crate::standing::{Standing, standing};
 
 /// (0).
@@ -56,9 +56,11 @@ pub(super) fn finish(observed: &Observed) -> Option<Record> {
     if primary.as_of_version < transition.since || !holds(observed, out, primary) {
         return None;
     }
-    let others = attached(observed).into_iter().filter(|acker| *acker != out);
+    // (3): one that lives again holds P, too; its old life takes part in no proof
+    // any more, and its own step comes next. ACKs need not be on to hold.
+    let others = record.ackers.iter().map(|member| member.ordinal);
     let holders = 1 + others
-        .filter(|acker| holds(observed, *acker, primary))
+        .filter(|acker| *acker != out && holds(observed, *acker, primary))
         .count();
     (holders >= record.k as usize)
         .then(|| replaced(observed, out))
