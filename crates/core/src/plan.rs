@@ -125,13 +125,25 @@ impl Steps {
         });
     }
 
+    /// A Pod is deleted once, for the first reason that is found.
     fn push(&mut self, action: Action) {
-        self.others.push(action);
+        let twice = matches!(&action, Action::DeletePod { ordinal, .. } if self.deletes(*ordinal));
+        if !twice {
+            self.others.push(action);
+        }
+    }
+
+    fn deletes(&self, of: Ordinal) -> bool {
+        self.others
+            .iter()
+            .any(|action| matches!(action, Action::DeletePod { ordinal, .. } if *ordinal == of))
     }
 
     fn extend(&mut self, more: Steps) {
         self.record(more.record);
-        self.others.extend(more.others);
+        for action in more.others {
+            self.push(action);
+        }
     }
 
     /// R2: where the record changes, orders wait for the committed version.

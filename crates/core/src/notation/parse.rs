@@ -401,7 +401,11 @@ fn instance(words: &Words, ordinal: Ordinal, version: u64) -> Result<Instance> {
     };
     Ok(Instance {
         pod,
-        claim: Seen::Present(claim),
+        claim: if words.has("no-claim") {
+            Seen::Absent
+        } else {
+            Seen::Present(claim)
+        },
         agent,
         refusal,
     })

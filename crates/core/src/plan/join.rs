@@ -5,7 +5,7 @@
 use super::Steps;
 use super::primary::{a_clone_runs, donor};
 use crate::action::{Action, Directive};
-use crate::observed::{Access, Observed, Rebuild};
+use crate::observed::{Access, Observed, Rebuild, Seen};
 use crate::record::{Generation, Member, Ordinal, Record};
 use crate::semisync::attached;
 use crate::standing::{Standing, standing};
@@ -50,11 +50,42 @@ fn is_leaving(observed: &Observed, ordinal: Ordinal) -> bool {
 }
 
 fn clone(observed: &Observed, ordinal: Ordinal, steps: &mut Steps) {
-    let Some(donor) = donor(observed) else { return };
+    let Some(donor) = donor(observed) else {
+        if waits_in_vain(observed, ordinal) {
+            stop_primary(observed, steps);
+        }
+        return;
+    };
     let Some(donor_uuid) = observed.server(donor).map(|server| server.uuid) else {
         return;
     };
     steps.order(observed, ordinal, Directive::Clone { donor, donor_uuid });
+}
+
+/// Section 3: commits wait, nobody is left who could acknowledge them, and a
+/// clone from a donor with waiters hangs (fact 16).
+fn waits_in_vain(observed: &Observed, joiner: Ordinal) -> bool {
+    let long = observed.spec.silence_milliseconds;
+    let settled = observed
+        .agent(joiner)
+        .is_some_and(|agent| agent.settled_milliseconds >= long);
+    let gone = |ordinal: Ordinal| match observed.instances.get(&ordinal).map(|i| &i.agent) {
+        Some(Seen::Unknown(silence)) => silence.milliseconds >= long,
+        Some(Seen::Present(_) | Seen::Absent) | None => {
+            standing(observed, ordinal) == Standing::ToClone
+        }
+    };
+    settled
+        && observed.primary_server().is_some_and(|server| server.waiters)
+        && observed.record.ackers.iter().all(|member| gone(member.ordinal))
+}
+
+/// The waiters of a primary that is killed are committed by its next boot, and
+/// held by k ackers before anybody sees them (section 9).
+fn stop_primary(observed: &Observed, steps: &mut Steps) {
+    if let Some(primary) = observed.record.primary_ordinal() {
+        steps.order(observed, primary, Directive::Stop);
+    }
 }
 
 fn one(observed: &Observed, ordinal: Ordinal, standing: Standing, steps: &mut Steps) {
@@ -168,10 +199,15 @@ fn rebuild(
 /// A Pod that still uses an older volume generation than the record names.
 fn on_old_generation(observed: &Observed, ordinal: Ordinal) -> Option<Action> {
     let instance = observed.instances.get(&ordinal)?;
-    let claim = instance.claim.present()?;
     let pod = instance.pod.present().filter(|pod| !pod.deleting)?;
     let wanted = observed.record.generation(ordinal);
-    (claim.generation < wanted).then(|| Action::DeletePod {
+    // The claim of the wanted generation is made together with its Pod.
+    let old = match &instance.claim {
+        Seen::Present(claim) => claim.generation < wanted,
+        Seen::Absent => wanted > 0 && pod.outdated,
+        Seen::Unknown(_) => false,
+    };
+    old.then(|| Action::DeletePod {
         ordinal,
         uid: pod.uid.clone(),
         why: format!("it is rebuilt on volume generation {wanted}; the old volume is kept"),
