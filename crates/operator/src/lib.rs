@@ -20,4 +20,4 @@ pub mod resources;
 mod run;
 pub mod supervisor;
 
-pub use run::{Options, RunError, main, run};
+pub use run::{Options, RunError, main, run, run_over};

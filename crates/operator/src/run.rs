@@ -128,11 +128,11 @@ pub async fn run(options: Options, stop: CancellationToken) -> Result<(), RunErr
         .map_err(RunError::Client)?
         .with_layer(&gate)
         .build();
-    run_with(client, options, stop, metrics, term).await
+    run_over(client, options, stop, metrics, term).await
 }
 
 /// Runs over a client that is behind the gate of `term` already.
-async fn run_with(
+pub async fn run_over(
     client: Client,
     options: Options,
     stop: CancellationToken,

@@ -152,14 +152,20 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[tokio::test(start_paused = true)]
-    async fn a_task_that_panics_is_started_again_until_it_ends() {
+    async fn a_task_that_panics_is_started_again_and_stops_no_other() {
         let metrics = crate::metrics::Metrics::new();
-        let runs = AtomicU32::new(0);
-        keep("test".into(), metrics.clone(), || async {
-            assert!(runs.fetch_add(1, Ordering::SeqCst) >= 2, "not yet");
-        })
-        .await;
-        assert_eq!(runs.load(Ordering::SeqCst), 3);
+        let (bad, good) = (AtomicU32::new(0), AtomicU32::new(0));
+        let bad_task = keep("bad".into(), metrics.clone(), || async {
+            assert!(bad.fetch_add(1, Ordering::SeqCst) >= 2, "not yet");
+        });
+        let good_task = keep("good".into(), metrics.clone(), || async {
+            for _ in 0..50 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                good.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        tokio::join!(bad_task, good_task);
+        assert_eq!((bad.into_inner(), good.into_inner()), (3, 50));
         assert_eq!(metrics.panics.get(), 2);
     }
 }

@@ -43,6 +43,7 @@ pub(super) struct Link {
 pub(super) struct Shared {
     heard: Mutex<Heard>,
     connection: Mutex<Option<Connection>>,
+    wake: Wake,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -55,8 +56,9 @@ impl Link {
         let shared = Arc::new(Shared {
             heard: Mutex::new(Heard::nothing(Instant::now())),
             connection: Mutex::new(None),
+            wake,
         });
-        let task = tokio::spawn(follow(address.clone(), tls, shared.clone(), wake));
+        let task = tokio::spawn(follow(address.clone(), tls, shared.clone()));
         Self {
             address,
             shared,
@@ -97,15 +99,17 @@ impl Shared {
                 return Err(DialError::Answer("its stream broke while it was ordered".to_owned()));
             }
         };
-        lock(&self.heard).state(reply.state.clone(), Instant::now());
+        let change = lock(&self.heard).state(reply.state.clone(), Instant::now());
+        self.wake.on(change);
         Ok(reply)
     }
 }
 
-async fn follow(address: Address, tls: Arc<ClientConfig>, shared: Arc<Shared>, wake: Wake) {
+async fn follow(address: Address, tls: Arc<ClientConfig>, shared: Arc<Shared>) {
+    let wake = &shared.wake;
     let mut pause = RETRY_FIRST;
     loop {
-        let ended = attempt(&address, tls.clone(), &shared, &wake, &mut pause).await;
+        let ended = attempt(&address, tls.clone(), &shared, &mut pause).await;
         *lock(&shared.connection) = None;
         let why = match ended {
             Ok(()) => "its stream ended".to_owned(),
@@ -123,9 +127,9 @@ async fn attempt(
     address: &Address,
     tls: Arc<ClientConfig>,
     shared: &Shared,
-    wake: &Wake,
     pause: &mut Duration,
 ) -> Result<(), DialError> {
+    let wake = &shared.wake;
     let connection = dial::connect(address.socket, &address.server_name, tls).await?;
     let watching = tokio::time::timeout(SILENT, connection.watch());
     let body = watching

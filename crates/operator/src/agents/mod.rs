@@ -110,6 +110,8 @@ pub struct Agents {
     identity: Option<Identity>,
     wake: Wake,
     term: CurrentTerm,
+    /// An instance without a link has been silent since then at least.
+    begun: Instant,
 }
 
 impl Agents {
@@ -120,20 +122,25 @@ impl Agents {
             identity: None,
             wake,
             term,
+            begun: Instant::now(),
         }
     }
 
-    /// Links to exactly these, under this authority. A link whose Pod or
-    /// address changed is made anew.
-    pub fn follow(
+    /// Links to these, under this authority. A link whose Pod or address changed
+    /// is made anew. One whose Pod is gone stays until there is another: a Pod
+    /// deleted by force may still run, and its silence has to be counted on.
+    pub(crate) fn follow(
         &mut self,
         wanted: BTreeMap<Ordinal, Address>,
         authority: &Pair,
         now: OffsetDateTime,
     ) -> Result<(), PkiError> {
         let tls = self.tls(authority, now)?;
-        self.links
-            .retain(|ordinal, link| wanted.get(ordinal) == Some(link.address()));
+        self.links.retain(|ordinal, link| {
+            wanted
+                .get(ordinal)
+                .is_none_or(|address| address == link.address())
+        });
         for (ordinal, address) in wanted {
             self.links
                 .entry(ordinal)
@@ -182,8 +189,14 @@ impl Agents {
             .collect()
     }
 
+    /// For how long nothing can have been heard from an instance without a link.
+    pub(crate) fn milliseconds_without_link(&self, now: Instant) -> u64 {
+        let elapsed = now.saturating_duration_since(self.begun);
+        u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// When each was last heard to take writes.
-    pub fn serving(&self, of: Ordinal) -> Option<Instant> {
+    pub(crate) fn serving(&self, of: Ordinal) -> Option<Instant> {
         self.links.get(&of).and_then(Link::serving)
     }
 

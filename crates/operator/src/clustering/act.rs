@@ -71,6 +71,8 @@ pub(super) enum Effect {
     Failed(String),
     /// The API server did it.
     Applied,
+    /// It was there already: the watch is behind.
+    AsWanted,
 }
 
 /// Performs all actions at once; they are independent of each other.
@@ -238,6 +240,7 @@ async fn create(stage: &Stage<'_>, ordinal: Ordinal, generation: u32) -> Result<
     let api: Api<Pod> = namespaced(stage);
     match api.create(&params, &pod).await {
         Ok(_) => Ok(Effect::Applied),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(Effect::AsWanted),
         Err(source) => Err(ActError::Create {
             what: format!("Pod {}", pod.name_any()),
             source,

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::record::Unreadable;
 use crate::leader::NotLeading;
-use crate::pki::PkiError;
 
 /// A pass failed.
 #[derive(Debug, thiserror::Error)]
@@ -16,9 +15,6 @@ pub(super) enum PassError {
     /// The stored record is damaged: nothing may rest on it.
     #[error(transparent)]
     ReadRecord(#[from] Unreadable),
-    /// The authority's Secret cannot be used to dial.
-    #[error("cannot dial the agents: {0}")]
-    DialAgents(#[from] PkiError),
     /// The status could not be written.
     #[error("cannot write the status: {0}")]
     WriteStatus(#[source] kube::Error),
@@ -41,7 +37,7 @@ impl PassError {
     pub(super) fn retry(&self) -> Retry {
         match self {
             Self::ReadCluster(_) | Self::WriteStatus(_) => Retry::After(Duration::from_millis(500)),
-            Self::ReadRecord(_) | Self::DialAgents(_) => Retry::After(Duration::from_secs(10)),
+            Self::ReadRecord(_) => Retry::After(Duration::from_secs(10)),
             Self::NotLeading(_) => Retry::Never,
         }
     }
@@ -51,7 +47,6 @@ impl PassError {
         match self {
             Self::ReadCluster(_) => "ReadCluster",
             Self::ReadRecord(_) => "ReadRecord",
-            Self::DialAgents(_) => "DialAgents",
             Self::WriteStatus(_) => "WriteStatus",
             Self::NotLeading(_) => "NotLeading",
         }
@@ -60,7 +55,7 @@ impl PassError {
     /// Only what a human has to look at.
     pub(super) fn needs_human(&self) -> bool {
         match self {
-            Self::ReadRecord(_) | Self::DialAgents(_) => true,
+            Self::ReadRecord(_) => true,
             Self::ReadCluster(_) | Self::WriteStatus(_) | Self::NotLeading(_) => false,
         }
     }

@@ -51,7 +51,7 @@ const CALM: Duration = Duration::from_secs(1);
 /// See [`CALM`].
 const STALE: Duration = Duration::from_secs(60);
 /// Least time between the beginnings of two passes, unless the record was written.
-const LEAST: Duration = Duration::from_millis(20);
+const LEAST: Duration = Duration::from_millis(5);
 
 /// When the next pass begins at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl Clustering {
         let findings = self.shared.findings();
         let mut base = cached;
         let mut decided = self.decide(&base, &said, &findings)?;
-        if let Plan::Do(_) = decided.plan {
+        if let Plan::Do(_) | Plan::NeedsHuman(_) = decided.plan {
             let Some(live) = self.read_live().await? else {
                 return Ok(Next::Never);
             };
@@ -201,14 +201,13 @@ impl Clustering {
             valid,
         };
         let performed = act(&stage, actions).await;
-        let outcome = self.take_in(&decided, &base, &performed);
-        self.report(&outcome.base, &decided, &findings, outcome.told)
-            .await?;
-        Ok(if outcome.recorded {
-            Next::Now
-        } else {
-            self.pause(&decided)
-        })
+        let taken = self.take_in(&decided, &base, &performed);
+        let next = match taken.recorded {
+            true => Next::Now,
+            false => self.pause(&decided),
+        };
+        self.report(&decided, &findings, taken).await?;
+        Ok(next)
     }
 
     /// The resource: from the cache, or as we wrote it where that is newer.
@@ -259,8 +258,13 @@ impl Clustering {
                 wanted.insert(of, address);
             }
         }
-        self.agents
-            .follow(wanted, &authority, OffsetDateTime::now_utc())?;
+        let followed = self
+            .agents
+            .follow(wanted, &authority, OffsetDateTime::now_utc());
+        if let Err(error) = followed {
+            // The links that stand go on; the task of owned objects reports it.
+            tracing::warn!(%error, "cannot dial the agents");
+        }
         Ok(())
     }
 
@@ -300,6 +304,7 @@ impl Clustering {
             cluster,
             record,
             said,
+            milliseconds_without_link: self.agents.milliseconds_without_link(Instant::now()),
             pods: caches.pods.is_synced().then(|| caches.pods.of(&self.key)),
             claims: caches
                 .claims
@@ -437,7 +442,7 @@ impl Clustering {
                     self.gap.open(at);
                 }
             }
-            Effect::Failed(_) | Effect::Applied | Effect::Recorded(_) => {}
+            Effect::Failed(_) | Effect::Applied | Effect::AsWanted | Effect::Recorded(_) => {}
         }
     }
 
@@ -494,11 +499,15 @@ impl Clustering {
 
     async fn report(
         &mut self,
-        base: &MySQLCluster,
         decided: &Decided,
         findings: &Findings,
-        mut told: Reported,
+        taken: TakenIn,
     ) -> Result<(), PassError> {
+        let TakenIn {
+            base,
+            recorded,
+            mut told,
+        } = taken;
         let Decided {
             observed,
             judgement,
@@ -511,7 +520,11 @@ impl Clustering {
             .extend(story::instances(observed, &reports, &mut self.former));
         self.situation = Some(judgement.situation);
         self.export_roles(observed, &reports);
-        self.tell(base, observed, &told.events);
+        self.tell(&base, observed, &told.events);
+        // The next pass follows at once, on the new record: it reports.
+        if recorded && told.switchover.is_none() && told.failover.is_none() {
+            return Ok(());
+        }
         let report = report::Report {
             observed,
             judgement,
@@ -523,7 +536,7 @@ impl Clustering {
         };
         let former = base.status.clone().unwrap_or_default();
         let wanted = report::status(&report, &former, report::now());
-        if let Some(written) = report::write(&self.context.client, base, &wanted).await? {
+        if let Some(written) = report::write(&self.context.client, &base, &wanted).await? {
             self.written = Some(Arc::new(written));
         }
         Ok(())

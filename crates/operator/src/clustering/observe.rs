@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::MySQLCluster;
-use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod as KubePod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod as KubePod, PodSpec};
 use katazuke_core::observed::{
     Access, Agent, Claim, Instance, Mode, Mysqld, Observed, OnDisk, Pod, Position, Rebuild,
     Receiver, Refusal, Replication, Request, Role, Seen, Server, Silence, Spec, Tail, Volume,
@@ -27,6 +27,8 @@ pub(super) struct Sources<'a> {
     pub record: Record,
     /// Taken before the record.
     pub said: &'a BTreeMap<Ordinal, Said>,
+    /// How long an instance without a link has been silent at least.
+    pub milliseconds_without_link: u64,
     /// Pods of the cluster by name; `None` while the cache is not synced.
     pub pods: Option<BTreeMap<String, Arc<KubePod>>>,
     /// Claims of the cluster by name; `None` while the cache is not synced.
@@ -110,7 +112,13 @@ fn request(cluster: &MySQLCluster) -> Option<Request> {
 
 fn instance(sources: &Sources<'_>, cluster: &str, of: Ordinal) -> Instance {
     let name = format!("{cluster}-{of}");
-    let generation = sources.record.generation(of);
+    let of_pod = sources
+        .pods
+        .as_ref()
+        .and_then(|pods| pods.get(&name)?.spec.as_ref());
+    let mounted = of_pod
+        .and_then(|pod| mounted_generation(pod, cluster, of))
+        .unwrap_or_else(|| sources.record.generation(of));
     let pod = match &sources.pods {
         None => Seen::Unknown(not_synced()),
         Some(pods) => pods.get(&name).map_or(Seen::Absent, |pod| {
@@ -120,8 +128,8 @@ fn instance(sources: &Sources<'_>, cluster: &str, of: Ordinal) -> Instance {
     let claim = match &sources.claims {
         None => Seen::Unknown(not_synced()),
         Some(claims) => claims
-            .get(&manifests::names::volume_claim(cluster, of.0, generation))
-            .map_or(Seen::Absent, |claim| seen_claim(claim, generation)),
+            .get(&manifests::names::volume_claim(cluster, of.0, mounted))
+            .map_or(Seen::Absent, |claim| seen_claim(claim, mounted)),
     };
     let agent = match sources.said.get(&of) {
         Some(Said::Fresh(fresh)) => Seen::Present(agent(fresh)),
@@ -130,7 +138,7 @@ fn instance(sources: &Sources<'_>, cluster: &str, of: Ordinal) -> Instance {
             why: why.clone(),
         }),
         None => Seen::Unknown(Silence {
-            milliseconds: 0,
+            milliseconds: sources.milliseconds_without_link,
             why: "its Pod has no address to dial".to_owned(),
         }),
     };
@@ -145,6 +153,16 @@ fn instance(sources: &Sources<'_>, cluster: &str, of: Ordinal) -> Instance {
         agent,
         refusal,
     }
+}
+
+/// The generation of the volume that a Pod uses: while an instance is rebuilt
+/// it is an older one than the record names.
+fn mounted_generation(pod: &PodSpec, cluster: &str, of: Ordinal) -> Option<u32> {
+    let prefix = format!("data-{cluster}-{of}-");
+    pod.volumes.as_ref()?.iter().find_map(|volume| {
+        let claim = &volume.persistent_volume_claim.as_ref()?.claim_name;
+        claim.strip_prefix(&prefix)?.parse().ok()
+    })
 }
 
 fn not_synced() -> Silence {

@@ -264,7 +264,7 @@ pub(super) fn performed(observed: &Observed, performed: &Performed<'_>) -> Optio
         Ok(Effect::Done | Effect::Started | Effect::Applied) => {
             reason.map(|(reason, note)| instance(of, reason, format!("{name}: {note}")))
         }
-        Ok(Effect::Recorded(_)) => None,
+        Ok(Effect::Recorded(_) | Effect::AsWanted) => None,
         Ok(Effect::Refused { gate, message }) => Some(instance(
             of,
             Reason::OrderRefused,

@@ -64,6 +64,7 @@ fn picture(
         cluster,
         record: Record::default(),
         said,
+        milliseconds_without_link: 0,
         pods: pods.map(|pods| pods.into_iter().map(by_name).collect()),
         claims: Some(BTreeMap::new()),
         node: &|_| None,
