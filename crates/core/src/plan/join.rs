@@ -76,8 +76,14 @@ fn waits_in_vain(observed: &Observed, joiner: Ordinal) -> bool {
         }
     };
     settled
-        && observed.primary_server().is_some_and(|server| server.waiters)
-        && observed.record.ackers.iter().all(|member| gone(member.ordinal))
+        && observed
+            .primary_server()
+            .is_some_and(|server| server.waiters)
+        && observed
+            .record
+            .ackers
+            .iter()
+            .all(|member| gone(member.ordinal))
 }
 
 /// The waiters of a primary that is killed are committed by its next boot, and

@@ -273,7 +273,11 @@ fn collect(observed: &Observed, transition: &Transition, server: &Server, steps:
                     .is_some_and(|s| s.received().contains(&server.executed));
                 let fenced =
                     crate::semisync::fenced_member(observed, member, transition.since).is_ok();
-                if complete && !fenced {
+                // One behind its gate receives nothing more: it is fenced as it is.
+                let gated = observed
+                    .agent(member.ordinal)
+                    .is_some_and(|agent| agent.gated_data().is_some());
+                if (complete || gated) && !fenced {
                     steps.order(observed, member.ordinal, Directive::Fence);
                 }
             }
