@@ -296,6 +296,7 @@ impl Agent {
         let Observation {
             number,
             mut server,
+            ackers: _,
             source_pulse,
         } = observation;
         let mut facts = lock(&running.facts);

@@ -15,6 +15,7 @@ use crate::{
     agent::{Agent, Running},
     lock,
     mysqld::{child::Ended, init_file, settings},
+    nudge::{Wait, nudge},
     sql::{
         accounts::AGENT_USER,
         observe::{self, Patience, observe},
@@ -106,7 +107,7 @@ async fn close(agent: &Arc<Agent>, running: &Running, ended: Ended) {
 }
 
 /// Knocks until mysqld answers, then asks until the connection ends for good.
-async fn poll(agent: &Arc<Agent>, running: &Running) {
+async fn poll(agent: &Arc<Agent>, running: &Arc<Running>) {
     loop {
         let mut session = knock(running).await;
         if let Err(error) = first_answer(agent, running).await {
@@ -154,12 +155,17 @@ async fn first_answer(agent: &Arc<Agent>, running: &Running) -> Result<(), SqlEr
     Ok(())
 }
 
-async fn ask(agent: &Agent, running: &Running, session: &mut Session) -> Result<(), SqlError> {
+async fn ask(agent: &Agent, running: &Arc<Running>, session: &mut Session) -> Result<(), SqlError> {
+    let mut wait = Wait::default();
     for round in 0_u64.. {
         let begun = agent.begin_observation(running);
         let datadir = &agent.options.datadir;
         let observation =
             observe(session, Patience::Endless, begun, datadir, &running.binlog).await?;
+        let serving = lock(&running.facts).serving;
+        if wait.is_stuck(&observation.server, serving, observation.ackers) {
+            nudge(running);
+        }
         agent.publish_observation(running, observation);
         if round % ROUNDS_PER_DRIFT == 0 {
             read_back(agent, running).await;

@@ -8,6 +8,7 @@ mod agent;
 mod certificate;
 mod gate;
 mod mysqld;
+mod nudge;
 mod options;
 mod orders;
 mod probes;

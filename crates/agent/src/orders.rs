@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// An order that comes while another is under way waits this long for its turn.
-const TURN_BOUND: Duration = Duration::from_secs(60);
+const TURN_BOUND: Duration = Duration::from_mins(1);
 
 /// A look at the server after an order.
 const LOOK_BOUND: Duration = Duration::from_secs(1);

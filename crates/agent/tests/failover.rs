@@ -164,7 +164,12 @@ async fn a_deposed_primary_reports_its_tail_and_returns_by_clone_as_another_serv
         "{resumed:?}"
     );
 
-    let incarnation = state.incarnation;
+    rejoin(&cluster, &state.incarnation, &kept, &tail).await;
+    assert_ne!(cluster.uuid(0).await, deposed);
+}
+
+/// The tail of instance 0 is proved unacknowledged: kept aside, and cloned over.
+async fn rejoin(cluster: &Cluster, incarnation: &str, kept: &GtidSet, tail: &GtidSet) {
     let state = cluster
         .done(
             0,
@@ -180,7 +185,7 @@ async fn a_deposed_primary_reports_its_tail_and_returns_by_clone_as_another_serv
         "relay logs and data are gone"
     );
     assert_eq!(state.archives.len(), 1);
-    assert_eq!(state.archives[0].gtids, tail);
+    assert_eq!(state.archives[0].gtids, *tail);
     let cloning = Instant::now();
     let donor = cluster.endpoint(1).await;
     assert_eq!(
@@ -189,7 +194,6 @@ async fn a_deposed_primary_reports_its_tail_and_returns_by_clone_as_another_serv
     );
     cluster.join(0, 1).await;
     eprintln!("cloned and attached in {:?}", cloning.elapsed());
-    assert_ne!(cluster.uuid(0).await, deposed);
     assert!(kept.contains(&cluster.server(0).await.executed));
 }
 
@@ -484,4 +488,39 @@ async fn a_clean_end_of_an_open_primary_makes_its_epoch_not_strict() {
             server.read_only && server.executed != GtidSet::default()
         })
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_that_an_acker_received_before_it_acknowledged_do_not_wait_for_ever() {
+    let cluster = Cluster::open(2).await;
+    let mut client = cluster.instances[0].client().await.unwrap();
+    client
+        .query_drop("CREATE TABLE w (id BIGINT PRIMARY KEY)")
+        .await
+        .unwrap();
+    cluster.done(1, Act::Fence).await;
+    cluster.raise_version();
+    let waiting = tokio::spawn(async move { client.query_drop("INSERT INTO w VALUES (7)").await });
+    let primary = cluster
+        .until_server(0, "a waiter", |server| server.semi_sync.waiting > 0)
+        .await;
+    // Without acknowledgements it receives what the client waits for.
+    cluster.follow(1, 0).await;
+    cluster
+        .until_server(1, "the waiter's transaction", |server| {
+            received(server).contains(&primary.last_binlog_gtids)
+        })
+        .await;
+    cluster
+        .done(
+            1,
+            Act::Admit {
+                source: cluster.uuid(0).await,
+            },
+        )
+        .await;
+    let answered = tokio::time::timeout(PATIENCE, waiting).await;
+    answered.expect("the client is answered").unwrap().unwrap();
+    assert_eq!(cluster.server(0).await.semi_sync.no_tx, 0);
+    assert_eq!(cluster.state(0).await.not_strict, Vec::<u64>::new());
 }

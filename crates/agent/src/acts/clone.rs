@@ -26,12 +26,12 @@ use crate::{
 const KNOCK: Duration = Duration::from_millis(50);
 const PROGRESS: Duration = Duration::from_millis(500);
 /// Until the recipient answers; it has crash recovery of nothing to do.
-const RECIPIENT_BOUND: Duration = Duration::from_secs(120);
+const RECIPIENT_BOUND: Duration = Duration::from_mins(2);
 /// Between two attempts at a donor that serves another.
 const DONOR_BUSY: Duration = Duration::from_millis(250);
 const DONOR_BOUND: Duration = Duration::from_secs(5);
 /// Without any progress for this long, the clone is given up and begun again.
-const STALLED: Duration = Duration::from_secs(600);
+const STALLED: Duration = Duration::from_mins(10);
 const STAGES: &str = "SELECT stage AS stage, state AS state, CAST(IF(estimate>0, 100*data/estimate, 0) \
      AS UNSIGNED) AS percent, data AS data FROM performance_schema.clone_progress \
      WHERE state='In Progress'";

@@ -13,8 +13,11 @@ use crate::{
     lock,
 };
 
-/// STOP REPLICA IO_THREAD usually takes 4 to 25 ms (fact 14).
-const STOP_BOUND: Duration = Duration::from_millis(1500);
+/// STOP REPLICA IO_THREAD takes 4 to 25 ms (fact 14), but 2.0 s while the
+/// receiver is knocking at a frozen source, where its first signal is lost.
+const STOP_BOUND: Duration = Duration::from_secs(5);
+/// The whole fence; longer is a stuck server.
+const FENCE_BOUND: Duration = Duration::from_secs(7);
 const STEP: Duration = Duration::from_millis(5);
 /// offline_mode on a server that is to be killed: 1 ms, or it hangs (fact 10).
 const OFFLINE_BOUND: Duration = Duration::from_millis(200);
@@ -48,7 +51,7 @@ pub(crate) async fn fence(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
         // A boot without receivers; nothing can be acknowledged.
         return Ok(Outcome::Done);
     }
-    let fenced = tokio::time::timeout(STOP_BOUND * 2, fence_running(agent, &running)).await;
+    let fenced = tokio::time::timeout(FENCE_BOUND, fence_running(agent, &running)).await;
     let why = match fenced {
         Ok(Ok(())) => return Ok(Outcome::Done),
         Ok(Err(error)) => error.to_string(),
@@ -89,13 +92,12 @@ pub(crate) async fn kill(agent: &Arc<Agent>) {
     let Some(running) = agent.running() else {
         return;
     };
-    if let Ok(mut session) = running.orders.try_lock() {
-        if let Err(error) = session
+    if let Ok(mut session) = running.orders.try_lock()
+        && let Err(error) = session
             .run_within("SET GLOBAL offline_mode=ON", OFFLINE_BOUND)
             .await
-        {
-            tracing::info!(%error, "offline_mode before SIGKILL");
-        }
+    {
+        tracing::info!(%error, "offline_mode before SIGKILL");
     }
     running.child.kill().await;
     gone(agent).await;

@@ -142,10 +142,10 @@ impl Child {
 
     /// Sends a signal, unless the child was reaped: its number may be another's.
     pub(crate) fn signal(&self, signal: Signal) {
-        if self.ended().is_none() {
-            if let Err(error) = kill(self.pid, signal) {
-                tracing::warn!(pid = self.pid(), %signal, %error, "signal not sent");
-            }
+        if self.ended().is_none()
+            && let Err(error) = kill(self.pid, signal)
+        {
+            tracing::warn!(pid = self.pid(), %signal, %error, "signal not sent");
         }
     }
 

@@ -55,6 +55,7 @@ impl Log {
                     reader.take(String::from_utf8_lossy(&line).trim_end());
                     line.clear();
                 }
+                end.send_replace(true);
             });
         if let Err(error) = started {
             tracing::error!(%error, "mysqld's log is not read");

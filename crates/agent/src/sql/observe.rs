@@ -31,6 +31,8 @@ pub(crate) struct Observation {
     /// `read_only` is the variable; whether it counts is decided by who knows
     /// which SET returned (fact 9).
     pub(crate) server: Server,
+    /// Replicas that acknowledge to this source, as it believes.
+    pub(crate) ackers: u32,
     /// Changes when the receiver hears from its source.
     pub(crate) source_pulse: Option<String>,
 }
@@ -122,6 +124,7 @@ pub(crate) async fn observe(
     };
     Ok(Observation {
         number: begun.number,
+        ackers: number(&status, "Rpl_semi_sync_source_clients"),
         server,
         source_pulse: pulse,
     })

@@ -135,7 +135,7 @@ impl Session {
     /// Rows of a statement that is never let go, for the connection that must
     /// not be lost while the server is stuck. Waits as long as it takes.
     pub(crate) async fn rows_patiently(&mut self, statement: &str) -> Result<Vec<Row>, SqlError> {
-        self.rows_within(statement, Duration::from_secs(31_536_000))
+        self.rows_within(statement, Duration::from_hours(8760))
             .await
     }
 

@@ -1,0 +1,80 @@
+//! Ends a wait that nobody else would end. An acker that received a transaction
+//! while it did not acknowledge (before its admission, or when the connection
+//! broke between the two) is not sent it again, so it never acknowledges it;
+//! only the acknowledgement of a later transaction covers it. When every client
+//! waits there is no later one: the agent of the open primary writes one.
+//!
+//! Never lowers what a commit waits for: the new transaction needs its own
+//! acknowledgements, and brings nobody an OK that is not covered by them.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+use wire::{BinlogPosition, Server};
+
+use crate::{
+    agent::{Running, Serving},
+    sql::session::{Session, SqlError},
+};
+
+/// So long must there have been waiters, ackers and no new transaction.
+const STUCK: Duration = Duration::from_millis(700);
+const BOUND: Duration = Duration::from_secs(5);
+/// Binlogged like any transaction, and changes nothing.
+const NUDGE: &str = "FLUSH OPTIMIZER_COSTS";
+
+/// What was seen of a wait.
+#[derive(Debug, Default)]
+pub(crate) struct Wait {
+    seen: Option<(BinlogPosition, Instant)>,
+}
+
+impl Wait {
+    /// True when it is time for a nudge.
+    pub(crate) fn is_stuck(
+        &mut self,
+        server: &Server,
+        serving: Option<Serving>,
+        ackers: u32,
+    ) -> bool {
+        let waits = server.semi_sync.waiting > 0
+            && serving.is_some_and(|serving| serving.k > 0 && ackers >= serving.k);
+        if !waits {
+            self.seen = None;
+            return false;
+        }
+        match &self.seen {
+            Some((end, since)) if *end == server.binlog_end => {
+                let stuck = since.elapsed() >= STUCK;
+                if stuck {
+                    self.seen = None;
+                }
+                stuck
+            }
+            Some(_) | None => {
+                self.seen = Some((server.binlog_end.clone(), Instant::now()));
+                false
+            }
+        }
+    }
+}
+
+/// On a connection of its own: it may wait itself.
+pub(crate) fn nudge(running: &Arc<Running>) {
+    let login = running.login.clone();
+    tokio::spawn(async move {
+        let nudged: Result<(), SqlError> = async {
+            let mut session = Session::open(login).await?;
+            session.run_within(NUDGE, BOUND).await
+        }
+        .await;
+        match nudged {
+            Ok(()) => {
+                tracing::info!(
+                    "a transaction was written so that waiting commits are acknowledged"
+                );
+            }
+            Err(error) => tracing::warn!(%error, "commits wait although ackers are attached"),
+        }
+    });
+}
