@@ -125,6 +125,9 @@ pub(super) fn check(rows: &[Row], crates: &[Ours]) -> Vec<Finding> {
         .iter()
         .filter(|row| !crates.iter().any(|ours| ours.name == row.name));
     findings.extend(gone.map(|row| of_page(format!("there is no crate `{}`", row.name))));
+    let mut names = BTreeSet::new();
+    let twice = rows.iter().filter(|row| !names.insert(&row.name));
+    findings.extend(twice.map(|row| of_page(format!("`{}` has two rows", row.name))));
     findings
 }
 
