@@ -19,8 +19,16 @@ pub(super) async fn create(client: &Client) -> Result<(), ClusterError> {
     let mut documents = MANIFESTS.split("\n---\n");
     create_one(Api::<CSIDriver>::all(client.clone()), documents.next()).await?;
     create_one(Api::<StorageClass>::all(client.clone()), documents.next()).await?;
-    create_one(Api::<Service>::namespaced(client.clone(), SYSTEM), documents.next()).await?;
-    create_one(Api::<EndpointSlice>::namespaced(client.clone(), SYSTEM), documents.next()).await
+    create_one(
+        Api::<Service>::namespaced(client.clone(), SYSTEM),
+        documents.next(),
+    )
+    .await?;
+    create_one(
+        Api::<EndpointSlice>::namespaced(client.clone(), SYSTEM),
+        documents.next(),
+    )
+    .await
 }
 
 async fn create_one<K>(api: Api<K>, document: Option<&str>) -> Result<(), ClusterError>
@@ -31,6 +39,9 @@ where
     match api.create(&PostParams::default(), &object).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
-        Err(source) => Err(ClusterError::Api { doing: "create the cluster's own objects", source: Box::new(source) }),
+        Err(source) => Err(ClusterError::Api {
+            doing: "create the cluster's own objects",
+            source: Box::new(source),
+        }),
     }
 }

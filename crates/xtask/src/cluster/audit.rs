@@ -92,13 +92,23 @@ impl AuditLog {
     /// Where the log ends now; give it to `since` later.
     pub fn position(&self) -> Result<u64, ClusterError> {
         let file = std::fs::metadata(&self.path);
-        Ok(file.map_err(|source| HostError::File { doing: "measure", path: self.path.clone(), source })?.len())
+        Ok(file
+            .map_err(|source| HostError::File {
+                doing: "measure",
+                path: self.path.clone(),
+                source,
+            })?
+            .len())
     }
 
     /// All that was logged after a position. A line that is still being
     /// written is left for the next call.
     pub fn since(&self, position: u64) -> Result<Vec<AuditEvent>, ClusterError> {
-        let failed = |source| HostError::File { doing: "read", path: self.path.clone(), source };
+        let failed = |source| HostError::File {
+            doing: "read",
+            path: self.path.clone(),
+            source,
+        };
         let mut file = File::open(&self.path).map_err(failed)?;
         file.seek(SeekFrom::Start(position)).map_err(failed)?;
         let (mut reader, mut line, mut events) = (BufReader::new(file), String::new(), Vec::new());

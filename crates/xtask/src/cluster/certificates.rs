@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 
 use crate::host::{HostError, create_folder, write};
@@ -45,12 +45,20 @@ struct Subject<'a> {
 /// Makes all certificates and kubeconfigs.
 pub(super) fn make(layout: &Layout, nodes: &[NodeNumber]) -> Result<(), ClusterError> {
     create_folder(&layout.certificates())?;
-    std::fs::set_permissions(layout.certificates(), Permissions::from_mode(0o700))
-        .map_err(|source| HostError::File { doing: "protect", path: layout.certificates(), source })?;
+    std::fs::set_permissions(layout.certificates(), Permissions::from_mode(0o700)).map_err(
+        |source| HostError::File {
+            doing: "protect",
+            path: layout.certificates(),
+            source,
+        },
+    )?;
     let authority = authority(layout)?;
     service_account_keys(layout)?;
     api_server(layout, &authority)?;
-    let (inside, on_host) = (format!("https://{CONTROL_PLANE_ADDRESS}:6443"), format!("https://{API_ON_HOST}"));
+    let (inside, on_host) = (
+        format!("https://{CONTROL_PLANE_ADDRESS}:6443"),
+        format!("https://{API_ON_HOST}"),
+    );
     for user in users() {
         leaf(layout, &authority, &user)?;
         kubeconfig(layout, user.file, &inside, &layout.kubeconfig_of(user.file))?;
@@ -58,13 +66,24 @@ pub(super) fn make(layout: &Layout, nodes: &[NodeNumber]) -> Result<(), ClusterE
     kubeconfig(layout, ADMIN, &on_host, &layout.kubeconfig())?;
     for node in nodes {
         kubelet(layout, &authority, *node)?;
-        kubeconfig(layout, &node.name(), &inside, &layout.kubeconfig_of(&node.name()))?;
+        kubeconfig(
+            layout,
+            &node.name(),
+            &inside,
+            &layout.kubeconfig_of(&node.name()),
+        )?;
     }
     Ok(())
 }
 
 fn users() -> [Subject<'static>; 6] {
-    let user = |file, name, group| Subject { file, name, group, addresses: Vec::new(), names: &[] };
+    let user = |file, name, group| Subject {
+        file,
+        name,
+        group,
+        addresses: Vec::new(),
+        names: &[],
+    };
     [
         user(ADMIN, "admin", Some(MASTERS)),
         user(CONTROLLERS, "kube-controller-manager", Some(MASTERS)),
@@ -76,11 +95,18 @@ fn users() -> [Subject<'static>; 6] {
 }
 
 fn authority(layout: &Layout) -> Result<Authority, ClusterError> {
-    let failed = |source| ClusterError::Certificate { subject: CA.to_owned(), source };
+    let failed = |source| ClusterError::Certificate {
+        subject: CA.to_owned(),
+        source,
+    };
     let mut params = CertificateParams::default();
     params.distinguished_name = distinguished_name("katazuke-local-cluster", None);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::CrlSign,
+        KeyUsagePurpose::DigitalSignature,
+    ];
     let key = KeyPair::generate().map_err(failed)?;
     let certificate = params.self_signed(&key).map_err(failed)?;
     save(layout, CA, &certificate.pem(), &key)?;
@@ -95,7 +121,11 @@ fn api_server(layout: &Layout, authority: &Authority) -> Result<(), ClusterError
             file: API_SERVER,
             name: API_SERVER,
             group: None,
-            addresses: vec![Ipv4Addr::LOCALHOST, CONTROL_PLANE_ADDRESS, API_SERVICE_ADDRESS],
+            addresses: vec![
+                Ipv4Addr::LOCALHOST,
+                CONTROL_PLANE_ADDRESS,
+                API_SERVICE_ADDRESS,
+            ],
             names: &[
                 "localhost",
                 "kubernetes",
@@ -110,17 +140,38 @@ fn api_server(layout: &Layout, authority: &Authority) -> Result<(), ClusterError
 fn kubelet(layout: &Layout, authority: &Authority, node: NodeNumber) -> Result<(), ClusterError> {
     let (name, user) = (node.name(), format!("system:node:{}", node.name()));
     let group = Some("system:nodes");
-    leaf(layout, authority, &Subject { file: &name, name: &user, group, addresses: vec![node.address()], names: &[&name] })
+    leaf(
+        layout,
+        authority,
+        &Subject {
+            file: &name,
+            name: &user,
+            group,
+            addresses: vec![node.address()],
+            names: &[&name],
+        },
+    )
 }
 
 fn leaf(layout: &Layout, authority: &Authority, subject: &Subject) -> Result<(), ClusterError> {
-    let failed = |source| ClusterError::Certificate { subject: subject.name.to_owned(), source };
+    let failed = |source| ClusterError::Certificate {
+        subject: subject.name.to_owned(),
+        source,
+    };
     let names: Vec<String> = subject.names.iter().map(ToString::to_string).collect();
     let mut params = CertificateParams::new(names).map_err(failed)?;
-    params.subject_alt_names.extend(subject.addresses.iter().map(|address| SanType::IpAddress((*address).into())));
+    params.subject_alt_names.extend(
+        subject
+            .addresses
+            .iter()
+            .map(|address| SanType::IpAddress((*address).into())),
+    );
     params.distinguished_name = distinguished_name(subject.name, subject.group);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth, ExtendedKeyUsagePurpose::ServerAuth];
+    params.extended_key_usages = vec![
+        ExtendedKeyUsagePurpose::ClientAuth,
+        ExtendedKeyUsagePurpose::ServerAuth,
+    ];
     let key = KeyPair::generate().map_err(failed)?;
     let certificate = params.signed_by(&key, authority).map_err(failed)?;
     save(layout, subject.file, &certificate.pem(), &key)
@@ -136,7 +187,10 @@ fn distinguished_name(name: &str, group: Option<&str>) -> DistinguishedName {
 }
 
 fn service_account_keys(layout: &Layout) -> Result<(), ClusterError> {
-    let failed = |source| ClusterError::Certificate { subject: SERVICE_ACCOUNTS.to_owned(), source };
+    let failed = |source| ClusterError::Certificate {
+        subject: SERVICE_ACCOUNTS.to_owned(),
+        source,
+    };
     let key = KeyPair::generate().map_err(failed)?;
     save(layout, SERVICE_ACCOUNTS, &key.public_key_pem(), &key)
 }

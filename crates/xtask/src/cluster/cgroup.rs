@@ -18,14 +18,22 @@ const DEATH_SECONDS_MAX: u64 = 30;
 /// The v1 hierarchies of this machine.
 pub(super) fn hierarchies() -> Result<Vec<PathBuf>, ClusterError> {
     let found = mounted("cgroup")?;
-    if found.iter().any(|path| path == Path::new(FREEZER)) { Ok(found) } else { Err(ClusterError::CgroupVersion) }
+    if found.iter().any(|path| path == Path::new(FREEZER)) {
+        Ok(found)
+    } else {
+        Err(ClusterError::CgroupVersion)
+    }
 }
 
 fn mounted(kind: &str) -> Result<Vec<PathBuf>, ClusterError> {
     let mounts = read(Path::new("/proc/self/mounts"))?;
-    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let fields = mounts
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>());
     let ours = fields.filter(|fields| fields.get(2) == Some(&kind));
-    Ok(ours.filter_map(|fields| fields.get(1).map(PathBuf::from)).collect())
+    Ok(ours
+        .filter_map(|fields| fields.get(1).map(PathBuf::from))
+        .collect())
 }
 
 /// The group of processes that are not Pods: the node's own, or a host's.
@@ -62,7 +70,9 @@ pub(super) fn make_for_host(name: &str) -> Result<(), ClusterError> {
 
 /// The files through which a process joins its group.
 pub(super) fn joins(name: &str) -> Result<Vec<PathBuf>, ClusterError> {
-    let groups = hierarchies()?.into_iter().map(|hierarchy| hierarchy.join(own_group(name)).join("cgroup.procs"));
+    let groups = hierarchies()?
+        .into_iter()
+        .map(|hierarchy| hierarchy.join(own_group(name)).join("cgroup.procs"));
     Ok(groups.filter(|file| file.exists()).collect())
 }
 
@@ -76,7 +86,11 @@ pub(super) fn processes(name: &str) -> Vec<Pid> {
 fn collect(group: &Path, found: &mut Vec<Pid>) {
     // A group that vanishes meanwhile has no processes.
     let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    found.extend(text.lines().filter_map(|line| line.parse().ok()).map(Pid::from_raw));
+    found.extend(
+        text.lines()
+            .filter_map(|line| line.parse().ok())
+            .map(Pid::from_raw),
+    );
     for child in children(group) {
         collect(&child, found);
     }
@@ -84,7 +98,10 @@ fn collect(group: &Path, found: &mut Vec<Pid>) {
 
 fn children(group: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(group).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect()
 }
 
 /// Stops every process of a node where it stands.
@@ -94,7 +111,9 @@ pub(super) fn freeze(name: &str) -> Result<(), ClusterError> {
     let deadline = Instant::now() + Duration::from_secs(DEATH_SECONDS_MAX);
     while read(&group.join("freezer.state"))?.trim() != "FROZEN" {
         if Instant::now() > deadline {
-            return Err(ClusterError::Stuck { what: format!("the last running process of {name}") });
+            return Err(ClusterError::Stuck {
+                what: format!("the last running process of {name}"),
+            });
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -103,7 +122,10 @@ pub(super) fn freeze(name: &str) -> Result<(), ClusterError> {
 
 /// Lets them go on.
 pub(super) fn thaw(name: &str) -> Result<(), ClusterError> {
-    Ok(write(&Path::new(FREEZER).join(name).join("freezer.state"), "THAWED")?)
+    Ok(write(
+        &Path::new(FREEZER).join(name).join("freezer.state"),
+        "THAWED",
+    )?)
 }
 
 /// Kills everything in the group at one moment: frozen processes can neither
@@ -121,7 +143,9 @@ pub(super) fn kill_all(name: &str) -> Result<(), ClusterError> {
     let deadline = Instant::now() + Duration::from_secs(DEATH_SECONDS_MAX);
     while !processes(name).is_empty() {
         if Instant::now() > deadline {
-            return Err(ClusterError::Stuck { what: format!("the processes of {name}") });
+            return Err(ClusterError::Stuck {
+                what: format!("the processes of {name}"),
+            });
         }
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -133,8 +157,15 @@ pub(super) fn kill_all(name: &str) -> Result<(), ClusterError> {
 pub(super) fn ours() -> Result<Vec<PathBuf>, ClusterError> {
     let mut mounted_all = mounted("cgroup")?;
     mounted_all.extend(mounted("cgroup2")?);
-    let all = mounted_all.into_iter().flat_map(|hierarchy| children(&hierarchy));
-    Ok(all.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))).collect())
+    let all = mounted_all
+        .into_iter()
+        .flat_map(|hierarchy| children(&hierarchy));
+    Ok(all
+        .filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+        })
+        .collect())
 }
 
 /// Removes a group with all below it; it must have no processes.
@@ -149,7 +180,12 @@ pub(super) fn remove(group: &Path) -> Result<(), ClusterError> {
             break;
         }
         if Instant::now() > deadline {
-            return Err(HostError::File { doing: "remove", path: group.into(), source }.into());
+            return Err(HostError::File {
+                doing: "remove",
+                path: group.into(),
+                source,
+            }
+            .into());
         }
         std::thread::sleep(Duration::from_millis(10));
     }

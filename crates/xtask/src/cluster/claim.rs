@@ -20,11 +20,22 @@ impl Exclusive {
     pub(super) fn take(layout: &Layout) -> Result<Self, ClusterError> {
         create_folder(&layout.state)?;
         let path = layout.lock();
-        let failed = |source| HostError::File { doing: "lock", path: path.clone(), source };
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        let failed = |source| HostError::File {
+            doing: "lock",
+            path: path.clone(),
+            source,
+        };
+        let lock = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(ClusterError::Busy { folder: layout.state.clone() }),
+            Err(TryLockError::WouldBlock) => Err(ClusterError::Busy {
+                folder: layout.state.clone(),
+            }),
             Err(TryLockError::Error(source)) => Err(failed(source).into()),
         }
     }
@@ -63,11 +74,23 @@ pub(super) fn claim(layout: &Layout) -> Result<(), ClusterError> {
     match created {
         Ok(mut file) => file
             .write_all(layout.state.as_os_str().as_encoded_bytes())
-            .map_err(|source| HostError::File { doing: "write", path: CLAIM.into(), source }.into()),
+            .map_err(|source| {
+                HostError::File {
+                    doing: "write",
+                    path: CLAIM.into(),
+                    source,
+                }
+                .into()
+            }),
         Err(_) if owner(layout) == Owner::Ours => Ok(()),
         Err(source) => {
             refuse_other(layout)?;
-            Err(HostError::File { doing: "create", path: CLAIM.into(), source }.into())
+            Err(HostError::File {
+                doing: "create",
+                path: CLAIM.into(),
+                source,
+            }
+            .into())
         }
     }
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 use crate::host::write;
 
 use super::ClusterError;
-use super::certificates::{ADMIN, API_SERVER, CA, CONTROLLERS, DNS, PROVISIONER, SCHEDULER, SERVICE_ACCOUNTS};
+use super::certificates::{
+    ADMIN, API_SERVER, CA, CONTROLLERS, DNS, PROVISIONER, SCHEDULER, SERVICE_ACCOUNTS,
+};
 use super::layout::{
     API_ON_HOST, CONTROL_PLANE, CONTROL_PLANE_ADDRESS, Layout, POD_RANGE, SERVICE_RANGE,
 };
@@ -36,31 +38,67 @@ pub(super) fn start_first(layout: &Layout, localkube: &Path) -> Result<(), Clust
     write(&layout.config("audit-policy.yaml"), AUDIT_POLICY)?;
     start(layout, localkube, "etcd", etcd(layout))?;
     start_api_server(layout, localkube)?;
-    let forward = words(&["-listen", API_ON_HOST, "-netns", &format!("/run/netns/{CONTROL_PLANE}"), "-to", &format!("{CONTROL_PLANE_ADDRESS}:6443")]);
+    let forward = words(&[
+        "-listen",
+        API_ON_HOST,
+        "-netns",
+        &format!("/run/netns/{CONTROL_PLANE}"),
+        "-to",
+        &format!("{CONTROL_PLANE_ADDRESS}:6443"),
+    ]);
     start_in(layout, localkube, "forward", forward, Network::OfTheMachine)
 }
 
 /// These end when the API server does not answer, so they come after it.
 pub(super) fn start_rest(layout: &Layout, localkube: &Path) -> Result<(), ClusterError> {
     write(&layout.config("Corefile"), corefile(layout))?;
-    start(layout, localkube, "kube-controller-manager", controller_manager(layout))?;
+    start(
+        layout,
+        localkube,
+        "kube-controller-manager",
+        controller_manager(layout),
+    )?;
     start(layout, localkube, "kube-scheduler", scheduler(layout))?;
     start(layout, localkube, "volume-provisioner", provisioner(layout))?;
-    start(layout, localkube, "coredns", vec!["-conf".into(), layout.config("Corefile").into()])
+    start(
+        layout,
+        localkube,
+        "coredns",
+        vec!["-conf".into(), layout.config("Corefile").into()],
+    )
 }
 
 pub(super) fn start_api_server(layout: &Layout, localkube: &Path) -> Result<(), ClusterError> {
     start(layout, localkube, API_SERVER_PROCESS, api_server(layout))
 }
 
-fn start(layout: &Layout, localkube: &Path, name: &str, arguments: Vec<OsString>) -> Result<(), ClusterError> {
+fn start(
+    layout: &Layout,
+    localkube: &Path,
+    name: &str,
+    arguments: Vec<OsString>,
+) -> Result<(), ClusterError> {
     start_in(layout, localkube, name, arguments, Network::OfItsHost)
 }
 
-fn start_in(layout: &Layout, localkube: &Path, name: &str, arguments: Vec<OsString>, network: Network) -> Result<(), ClusterError> {
+fn start_in(
+    layout: &Layout,
+    localkube: &Path,
+    name: &str,
+    arguments: Vec<OsString>,
+    network: Network,
+) -> Result<(), ClusterError> {
     let mut command = vec![localkube.into(), name.into()];
     command.extend(arguments);
-    process::start(layout, &Start { name, host: CONTROL_PLANE, network, command })
+    process::start(
+        layout,
+        &Start {
+            name,
+            host: CONTROL_PLANE,
+            network,
+            command,
+        },
+    )
 }
 
 fn words(words: &[&str]) -> Vec<OsString> {
@@ -93,8 +131,14 @@ fn api_server(layout: &Layout) -> Vec<OsString> {
         flag("client-ca-file", layout.certificate(CA)),
         flag("tls-cert-file", layout.certificate(API_SERVER)),
         flag("tls-private-key-file", layout.key(API_SERVER)),
-        flag("service-account-key-file", layout.certificate(SERVICE_ACCOUNTS)),
-        flag("service-account-signing-key-file", layout.key(SERVICE_ACCOUNTS)),
+        flag(
+            "service-account-key-file",
+            layout.certificate(SERVICE_ACCOUNTS),
+        ),
+        flag(
+            "service-account-signing-key-file",
+            layout.key(SERVICE_ACCOUNTS),
+        ),
         flag("service-account-issuer", "https://kubernetes.default.svc"),
         flag("service-cluster-ip-range", SERVICE_RANGE),
         flag("authorization-mode", "Node,RBAC"),
@@ -118,7 +162,10 @@ fn api_server(layout: &Layout) -> Vec<OsString> {
 fn controller_manager(layout: &Layout) -> Vec<OsString> {
     vec![
         flag("kubeconfig", layout.kubeconfig_of(CONTROLLERS)),
-        flag("service-account-private-key-file", layout.key(SERVICE_ACCOUNTS)),
+        flag(
+            "service-account-private-key-file",
+            layout.key(SERVICE_ACCOUNTS),
+        ),
         flag("root-ca-file", layout.certificate(CA)),
         flag("cluster-signing-cert-file", layout.certificate(CA)),
         flag("cluster-signing-key-file", layout.key(CA)),
@@ -127,16 +174,25 @@ fn controller_manager(layout: &Layout) -> Vec<OsString> {
         flag("kube-api-qps", "200"),
         flag("kube-api-burst", "400"),
         flag("node-monitor-period", "2s"),
-        flag("node-monitor-grace-period", format!("{NODE_GRACE_SECONDS}s")),
+        flag(
+            "node-monitor-grace-period",
+            format!("{NODE_GRACE_SECONDS}s"),
+        ),
     ]
 }
 
 fn scheduler(layout: &Layout) -> Vec<OsString> {
-    vec![flag("kubeconfig", layout.kubeconfig_of(SCHEDULER)), flag("leader-elect", "false")]
+    vec![
+        flag("kubeconfig", layout.kubeconfig_of(SCHEDULER)),
+        flag("leader-elect", "false"),
+    ]
 }
 
 fn provisioner(layout: &Layout) -> Vec<OsString> {
-    vec![flag("kubeconfig", layout.kubeconfig_of(PROVISIONER)), flag("nodes", layout.nodes())]
+    vec![
+        flag("kubeconfig", layout.kubeconfig_of(PROVISIONER)),
+        flag("nodes", layout.nodes()),
+    ]
 }
 
 /// Short times to live: after a failover a name must not point to the past.

@@ -16,10 +16,14 @@ pub enum ClusterError {
     #[error(transparent)]
     Image(#[from] ImageError),
     /// The machine uses cgroup v2.
-    #[error("no cgroup v1 hierarchy with a freezer is mounted at /sys/fs/cgroup; the local cluster was only made for that, see docs/decisions")]
+    #[error(
+        "no cgroup v1 hierarchy with a freezer is mounted at /sys/fs/cgroup; the local cluster was only made for that, see docs/decisions"
+    )]
     CgroupVersion,
     /// Names and addresses are the same for all clusters, so there can be one.
-    #[error("the local cluster of {folder} is running on this machine; take it down there first (cargo xtask cluster down)")]
+    #[error(
+        "the local cluster of {folder} is running on this machine; take it down there first (cargo xtask cluster down)"
+    )]
     Other {
         /// The state folder of the other one.
         folder: PathBuf,
@@ -34,7 +38,9 @@ pub enum ClusterError {
     #[error("no local cluster is running; start one with `cargo xtask cluster up`")]
     NotUp,
     /// `up` was interrupted or something died.
-    #[error("the local cluster is damaged ({what}); `cargo xtask cluster up --fresh` makes a new one")]
+    #[error(
+        "the local cluster is damaged ({what}); `cargo xtask cluster up --fresh` makes a new one"
+    )]
     Damaged {
         /// What is missing.
         what: String,

@@ -31,7 +31,10 @@ pub struct Node {
 
 impl Node {
     pub(super) fn new(cluster: &Cluster, number: NodeNumber) -> Self {
-        Self { cluster: cluster.clone(), number }
+        Self {
+            cluster: cluster.clone(),
+            number,
+        }
     }
 
     /// Its name in Kubernetes and on this machine.
@@ -56,10 +59,13 @@ impl Node {
 
     /// A command line to be continued with a program to run on the node.
     pub fn enter(&self) -> Result<Command, ClusterError> {
-        let init = process::init_of(&self.name()).ok_or_else(|| ClusterError::NodeDown { node: self.name() })?;
+        let init = process::init_of(&self.name())
+            .ok_or_else(|| ClusterError::NodeDown { node: self.name() })?;
         let mut command = Command::new("nsenter");
         // The PID namespace too: the node's /proc knows no process of ours.
-        command.args(["--mount", "--net", "--uts", "--pid", "--target"]).arg(init.to_string());
+        command
+            .args(["--mount", "--net", "--uts", "--pid", "--target"])
+            .arg(init.to_string());
         Ok(command)
     }
 
@@ -77,10 +83,14 @@ impl Node {
         // Frozen, no process can see its disk fail before it dies.
         cgroup::freeze(&self.name())?;
         // Not even the file system's own log is written out.
-        let shut_down = volumes.iter().try_for_each(|volume| -> Result<(), ClusterError> {
-            run(self.enter()?.args(["xfs_io", "-x", "-c", "shutdown", volume]))?;
-            Ok(())
-        });
+        let shut_down = volumes
+            .iter()
+            .try_for_each(|volume| -> Result<(), ClusterError> {
+                run(self
+                    .enter()?
+                    .args(["xfs_io", "-x", "-c", "shutdown", volume]))?;
+                Ok(())
+            });
         // Half a fault would be neither the one nor the other: it dies anyway.
         cgroup::kill_all(&self.name()).and(shut_down)
     }
@@ -135,8 +145,14 @@ impl Node {
     /// Mounted volumes, each once: by the path where the kubelet mounted it
     /// first. (It shows up below our own folder as well, and in each Pod.)
     fn volumes(&self) -> Result<Vec<String>, ClusterError> {
-        let mounts = run(self.enter()?.args(["findmnt", "-nro", "TARGET", "-t", "xfs"]))?;
-        Ok(mounts.lines().filter(|path| path.starts_with("/var/lib/kubelet/") && path.ends_with("/globalmount")).map(str::to_owned).collect())
+        let mounts = run(self
+            .enter()?
+            .args(["findmnt", "-nro", "TARGET", "-t", "xfs"]))?;
+        Ok(mounts
+            .lines()
+            .filter(|path| path.starts_with("/var/lib/kubelet/") && path.ends_with("/globalmount"))
+            .map(str::to_owned)
+            .collect())
     }
 
     /// A dead machine sends no RST: its cable goes before its processes.
@@ -169,6 +185,8 @@ impl Cluster {
         let element = format!("{} . {}", cut.from, cut.to);
         let nodes = self.numbers.iter().map(|number| number.name());
         let hosts = nodes.chain([CONTROL_PLANE.to_owned(), CLIENT_NAMESPACE.to_owned()]);
-        hosts.into_iter().try_for_each(|host| change_set(&host, change, "cut", &element))
+        hosts
+            .into_iter()
+            .try_for_each(|host| change_set(&host, change, "cut", &element))
     }
 }

@@ -5,10 +5,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::host::run;
+use crate::host::{feed, run};
 
 use super::layout::{API_ON_HOST, CLIENT_NAMESPACE, Layout, NodeNumber};
-use super::network::in_namespace;
 use super::{AuditLog, ClusterError, Node};
 use super::{control_plane, process, ready, up};
 
@@ -25,7 +24,11 @@ impl Cluster {
     pub fn attach() -> Result<Self, ClusterError> {
         let layout = Layout::of_this_checkout();
         let up::Settings { nodes, localkube } = up::settings(&layout)?;
-        Ok(Self { numbers: NodeNumber::first(nodes)?, layout, localkube })
+        Ok(Self {
+            numbers: NodeNumber::first(nodes)?,
+            layout,
+            localkube,
+        })
     }
 
     /// For an administrator on this machine.
@@ -40,7 +43,10 @@ impl Cluster {
 
     /// All nodes, running or not.
     pub fn nodes(&self) -> Vec<Node> {
-        self.numbers.iter().map(|number| Node::new(self, *number)).collect()
+        self.numbers
+            .iter()
+            .map(|number| Node::new(self, *number))
+            .collect()
     }
 
     /// The node of this name.
@@ -48,7 +54,12 @@ impl Cluster {
         let found = self.nodes().into_iter().find(|node| node.name() == name);
         found.ok_or_else(|| ClusterError::UnknownNode {
             name: name.to_owned(),
-            names: self.nodes().iter().map(Node::name).collect::<Vec<_>>().join(", "),
+            names: self
+                .nodes()
+                .iter()
+                .map(Node::name)
+                .collect::<Vec<_>>()
+                .join(", "),
         })
     }
 
@@ -66,14 +77,27 @@ impl Cluster {
     }
 
     /// Runs kubectl to its end and returns what it printed.
-    pub fn kubectl<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String, ClusterError> {
+    pub fn kubectl<S: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = S>,
+    ) -> Result<String, ClusterError> {
         Ok(run(self.kubectl_command().args(arguments))?)
+    }
+
+    /// `kubectl apply` of a manifest.
+    pub fn apply(&self, manifest: &str) -> Result<String, ClusterError> {
+        Ok(feed(
+            self.kubectl_command().args(["apply", "-f", "-"]),
+            manifest,
+        )?)
     }
 
     /// A command line to be continued with a program of this machine: it will
     /// reach Services and Pods, and nothing else, from a host that never crashes.
     pub fn on_client_host(&self) -> Command {
-        in_namespace(CLIENT_NAMESPACE)
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.client_namespace().display()));
+        command
     }
 
     /// Path of the client host's network namespace.
@@ -120,7 +144,13 @@ impl Cluster {
                 return Ok(());
             }
             let mut ctr = node.enter()?;
-            ctr.args(["ctr", "--address", "/run/containerd/containerd.sock", "--namespace", "k8s.io"]);
+            ctr.args([
+                "ctr",
+                "--address",
+                "/run/containerd/containerd.sock",
+                "--namespace",
+                "k8s.io",
+            ]);
             run(ctr.args(["images", "import"]).arg(archive))?;
             Ok(())
         })

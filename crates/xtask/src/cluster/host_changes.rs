@@ -25,8 +25,14 @@ const KERNEL_SETTINGS: [&str; 6] = [
 ];
 
 /// Well-known paths over which each node mounts its own folder.
-pub(super) const MOUNT_POINTS: [&str; 6] =
-    ["/run/netns", "/run/containerd", "/var/lib/kubelet", "/var/lib/cni", "/var/log/pods", "/var/log/containers"];
+pub(super) const MOUNT_POINTS: [&str; 6] = [
+    "/run/netns",
+    "/run/containerd",
+    "/var/lib/kubelet",
+    "/var/lib/cni",
+    "/var/log/pods",
+    "/var/log/containers",
+];
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Before {
@@ -39,14 +45,22 @@ struct Before {
 /// changes would be taken for the machine's own.
 pub(super) fn record(layout: &Layout) -> Result<(), ClusterError> {
     if !layout.host_changes().exists() {
-        let settings = KERNEL_SETTINGS.iter().filter_map(|name| Some(((*name).to_owned(), setting(name)?)));
-        let missing = MOUNT_POINTS.iter().map(PathBuf::from).filter(|path| !path.exists());
+        let settings = KERNEL_SETTINGS
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), setting(name)?)));
+        let missing = MOUNT_POINTS
+            .iter()
+            .map(PathBuf::from)
+            .filter(|path| !path.exists());
         let before = Before {
             kernel_settings: settings.collect(),
             missing_folders: missing.collect(),
             netns_was_a_mount: is_mount(Path::new("/run/netns"))?,
         };
-        write(&layout.host_changes(), serde_json::to_string_pretty(&before)?)?;
+        write(
+            &layout.host_changes(),
+            serde_json::to_string_pretty(&before)?,
+        )?;
     }
     for folder in MOUNT_POINTS {
         create_folder(Path::new(folder))?;
@@ -59,8 +73,11 @@ pub(super) fn restore(layout: &Layout) -> Result<(), ClusterError> {
     if !layout.host_changes().exists() {
         return Ok(());
     }
-    let Before { kernel_settings, missing_folders, netns_was_a_mount } =
-        serde_json::from_str(&read(&layout.host_changes())?)?;
+    let Before {
+        kernel_settings,
+        missing_folders,
+        netns_was_a_mount,
+    } = serde_json::from_str(&read(&layout.host_changes())?)?;
     for (name, value) in kernel_settings {
         if setting(&name).as_ref() != Some(&value) {
             write(&Path::new("/proc/sys").join(&name), &value)?;
@@ -80,11 +97,15 @@ pub(super) fn restore(layout: &Layout) -> Result<(), ClusterError> {
 }
 
 fn setting(name: &str) -> Option<String> {
-    std::fs::read_to_string(Path::new("/proc/sys").join(name)).ok().map(|value| value.trim().to_owned())
+    std::fs::read_to_string(Path::new("/proc/sys").join(name))
+        .ok()
+        .map(|value| value.trim().to_owned())
 }
 
 fn is_mount(path: &Path) -> Result<bool, ClusterError> {
     let mounts = read(Path::new("/proc/self/mounts"))?;
     let path = path.to_string_lossy();
-    Ok(mounts.lines().any(|line| line.split(' ').nth(1) == Some(path.as_ref())))
+    Ok(mounts
+        .lines()
+        .any(|line| line.split(' ').nth(1) == Some(path.as_ref())))
 }

@@ -41,7 +41,10 @@ impl NodeNumber {
         if (1..=NODES_MAX).contains(&count) {
             Ok((1..=count).map(Self).collect())
         } else {
-            Err(ClusterError::NodeCount { wanted: count, most: NODES_MAX })
+            Err(ClusterError::NodeCount {
+                wanted: count,
+                most: NODES_MAX,
+            })
         }
     }
 
@@ -69,7 +72,9 @@ impl Layout {
         let chosen = std::env::var_os("KATAZUKE_LOCAL_CLUSTER").filter(|value| !value.is_empty());
         let folder = chosen.map_or_else(|| project_root().join(".local-cluster"), PathBuf::from);
         // Programs that run elsewhere are given these paths.
-        Self { state: std::path::absolute(&folder).unwrap_or(folder) }
+        Self {
+            state: std::path::absolute(&folder).unwrap_or(folder),
+        }
     }
 
     pub(super) fn settings(&self) -> PathBuf {

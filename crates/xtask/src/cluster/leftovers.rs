@@ -39,12 +39,31 @@ pub fn leftovers() -> Result<Leftovers, ClusterError> {
     let layout = Layout::of_this_checkout();
     let mut lines = BTreeSet::new();
     add(&mut lines, "network namespace", process::namespaces());
-    add(&mut lines, "cgroup", cgroup::ours()?.iter().map(|path| path.display()));
+    add(
+        &mut lines,
+        "cgroup",
+        cgroup::ours()?.iter().map(|path| path.display()),
+    );
     add(&mut lines, "process", processes(&layout));
-    add(&mut lines, "claim", Path::new(CLAIM).exists().then_some(CLAIM));
-    add(&mut lines, "listening", std::net::TcpListener::bind(API_ON_HOST).is_err().then_some(API_ON_HOST));
+    add(
+        &mut lines,
+        "claim",
+        Path::new(CLAIM).exists().then_some(CLAIM),
+    );
+    add(
+        &mut lines,
+        "listening",
+        std::net::TcpListener::bind(API_ON_HOST)
+            .is_err()
+            .then_some(API_ON_HOST),
+    );
     let state = layout.state.display().to_string();
-    let below_state = |lines: Vec<String>| lines.into_iter().filter(|line| line.contains(&state)).collect::<Vec<_>>();
+    let below_state = |lines: Vec<String>| {
+        lines
+            .into_iter()
+            .filter(|line| line.contains(&state))
+            .collect::<Vec<_>>()
+    };
     add(&mut lines, "mount", below_state(mounts()?));
     add(&mut lines, "loop device", below_state(loop_devices()?));
     Ok(lines.into_iter().collect())
@@ -61,7 +80,13 @@ impl Snapshot {
         add(&mut lines, "routes", [read(Path::new("/proc/net/route"))?]);
         let tables = run(Command::new("nft").args(["list", "tables"]))?;
         add(&mut lines, "nft", tables.lines());
-        add(&mut lines, "folder", host_changes::MOUNT_POINTS.iter().filter(|path| Path::new(path).exists()));
+        add(
+            &mut lines,
+            "folder",
+            host_changes::MOUNT_POINTS
+                .iter()
+                .filter(|path| Path::new(path).exists()),
+        );
         let mut settings = Vec::new();
         for folder in ["kernel", "vm", "fs", "net"] {
             collect_settings(&Path::new("/proc/sys").join(folder), &mut settings);
@@ -72,13 +97,23 @@ impl Snapshot {
 
     /// Lines that came (`+`) or went (`-`) since an earlier snapshot.
     pub fn changes_since(&self, earlier: &Self) -> Vec<String> {
-        let came = self.lines.difference(&earlier.lines).map(|line| format!("+ {line}"));
-        let went = earlier.lines.difference(&self.lines).map(|line| format!("- {line}"));
+        let came = self
+            .lines
+            .difference(&earlier.lines)
+            .map(|line| format!("+ {line}"));
+        let went = earlier
+            .lines
+            .difference(&self.lines)
+            .map(|line| format!("- {line}"));
         came.chain(went).collect()
     }
 }
 
-fn add<T: std::fmt::Display>(lines: &mut BTreeSet<String>, kind: &str, things: impl IntoIterator<Item = T>) {
+fn add<T: std::fmt::Display>(
+    lines: &mut BTreeSet<String>,
+    kind: &str,
+    things: impl IntoIterator<Item = T>,
+) {
     lines.extend(things.into_iter().map(|thing| format!("{kind}: {thing}")));
 }
 
@@ -86,36 +121,58 @@ fn add<T: std::fmt::Display>(lines: &mut BTreeSet<String>, kind: &str, things: i
 fn processes(layout: &Layout) -> Vec<String> {
     let state = layout.state.display().to_string();
     let in_groups = process::all_pids().into_iter().filter_map(|pid| {
-        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?.replace('\0', " ");
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline"))
+            .ok()?
+            .replace('\0', " ");
         let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
         let is_ours = command.contains(&state) || groups.contains(":/kz-");
         is_ours.then(|| format!("{pid} {command}"))
     });
-    let in_namespaces = process::in_our_namespaces().into_iter().map(|process| format!("{process:?}"));
+    let in_namespaces = process::in_our_namespaces()
+        .into_iter()
+        .map(|process| format!("{process:?}"));
     in_groups.chain(in_namespaces).collect()
 }
 
 /// Without the fields that number mounts.
 fn mounts() -> Result<Vec<String>, ClusterError> {
-    Ok(read(Path::new("/proc/self/mounts"))?.lines().map(str::to_owned).collect())
+    Ok(read(Path::new("/proc/self/mounts"))?
+        .lines()
+        .map(str::to_owned)
+        .collect())
 }
 
 fn loop_devices() -> Result<Vec<String>, ClusterError> {
-    let list = run(Command::new("losetup").args(["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"]))?;
+    let list = run(Command::new("losetup").args([
+        "--list",
+        "--noheadings",
+        "--raw",
+        "--output",
+        "NAME,BACK-FILE",
+    ]))?;
     Ok(list.lines().map(str::to_owned).collect())
 }
 
 fn directory(path: &str) -> Vec<String> {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
 }
 
 fn collect_settings(path: &Path, found: &mut Vec<String>) {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     for entry in entries {
         let path: PathBuf = entry.path();
-        let name = path.strip_prefix("/proc/sys").unwrap_or(&path).to_string_lossy().into_owned();
-        if VOLATILE_SETTINGS.iter().any(|volatile| name.starts_with(volatile)) {
+        let name = path
+            .strip_prefix("/proc/sys")
+            .unwrap_or(&path)
+            .to_string_lossy()
+            .into_owned();
+        if VOLATILE_SETTINGS
+            .iter()
+            .any(|volatile| name.starts_with(volatile))
+        {
             continue;
         }
         if path.is_dir() {

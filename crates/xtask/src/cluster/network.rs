@@ -3,15 +3,15 @@
 //! so nothing can leave.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::net::Ipv4Addr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::host::{HostError, line_of, run};
+use crate::host::{bound, feed, run};
 
 use super::ClusterError;
 use super::layout::{
-    CLIENT_ADDRESS, CLIENT_NAMESPACE, CONTROL_PLANE, CONTROL_PLANE_ADDRESS, NodeNumber, SERVICE_RANGE, SWITCH,
+    CLIENT_ADDRESS, CLIENT_NAMESPACE, CONTROL_PLANE, CONTROL_PLANE_ADDRESS, NodeNumber,
+    SERVICE_RANGE, SWITCH,
 };
 use super::process::namespaces;
 
@@ -50,16 +50,27 @@ const HOST_RULES: &str = "table inet faults {
 
 /// Makes the switch and the hosts.
 pub(super) fn make(nodes: &[NodeNumber]) -> Result<(), ClusterError> {
-    let mut hosts = vec![(CONTROL_PLANE.to_owned(), CONTROL_PLANE_ADDRESS), (CLIENT_NAMESPACE.to_owned(), CLIENT_ADDRESS)];
+    let mut hosts = vec![
+        (CONTROL_PLANE.to_owned(), CONTROL_PLANE_ADDRESS),
+        (CLIENT_NAMESPACE.to_owned(), CLIENT_ADDRESS),
+    ];
     hosts.extend(nodes.iter().map(|node| (node.name(), node.address())));
     let mut names = vec![SWITCH.to_owned()];
     names.extend(hosts.iter().map(|(name, _)| name.clone()));
-    let added = names.iter().fold(String::new(), |all, name| all + "netns add " + name + "\n");
-    feed(Command::new("ip").args(["-batch", "-"]), &added)?;
-    feed(Command::new("ip").args(["-n", SWITCH, "-batch", "-"]), &switch(&hosts))?;
+    let added = names
+        .iter()
+        .fold(String::new(), |all, name| all + "netns add " + name + "\n");
+    feed(bound("ip").args(["-batch", "-"]), &added)?;
+    feed(
+        bound("ip").args(["-n", SWITCH, "-batch", "-"]),
+        &switch(&hosts),
+    )?;
     inside(SWITCH, "nft", SWITCH_RULES)?;
     for (name, address) in &hosts {
-        feed(Command::new("ip").args(["-n", name, "-batch", "-"]), &host(*address, nodes))?;
+        feed(
+            bound("ip").args(["-n", name, "-batch", "-"]),
+            &host(*address, nodes),
+        )?;
         inside(name, "nft", HOST_RULES)?;
         inside(name, "sysctl", "net.ipv4.ip_forward = 1\n")?;
     }
@@ -67,60 +78,74 @@ pub(super) fn make(nodes: &[NodeNumber]) -> Result<(), ClusterError> {
 }
 
 fn switch(hosts: &[(String, Ipv4Addr)]) -> String {
-    let mut commands = format!("link set lo up\nlink add {BRIDGE} type bridge\nlink set {BRIDGE} up\n");
+    let mut commands =
+        format!("link set lo up\nlink add {BRIDGE} type bridge\nlink set {BRIDGE} up\n");
     for (name, _) in hosts {
-        let _ = writeln!(commands, "link add {name} type veth peer name eth0 netns {name}");
-        let _ = writeln!(commands, "link set {name} master {BRIDGE}\nlink set {name} up");
+        let _ = writeln!(
+            commands,
+            "link add {name} type veth peer name eth0 netns {name}"
+        );
+        let _ = writeln!(
+            commands,
+            "link set {name} master {BRIDGE}\nlink set {name} up"
+        );
     }
     commands
 }
 
 fn host(address: Ipv4Addr, nodes: &[NodeNumber]) -> String {
-    let mut commands = format!("link set lo up\naddr add {address}/24 dev eth0\nlink set eth0 up\n");
+    let mut commands =
+        format!("link set lo up\naddr add {address}/24 dev eth0\nlink set eth0 up\n");
     // Services exist only as rules that rewrite the address, but the kernel
     // asks for a route before it gets to them.
     let _ = writeln!(commands, "route add {SERVICE_RANGE} dev eth0");
     for node in nodes.iter().filter(|node| node.address() != address) {
-        let _ = writeln!(commands, "route add {} via {}", node.pod_range(), node.address());
+        let _ = writeln!(
+            commands,
+            "route add {} via {}",
+            node.pod_range(),
+            node.address()
+        );
     }
     commands
 }
 
 fn inside(namespace: &str, program: &str, input: &str) -> Result<(), ClusterError> {
-    let arguments: &[&str] = if program == "nft" { &["-f", "-"] } else { &["-q", "-w", "-p", "-"] };
-    feed(in_namespace(namespace).arg(program).args(arguments), input)
+    let arguments: &[&str] = if program == "nft" {
+        &["-f", "-"]
+    } else {
+        &["-q", "-w", "-p", "-"]
+    };
+    feed(in_namespace(namespace).arg(program).args(arguments), input)?;
+    Ok(())
 }
 
 /// A command line that continues inside a namespace. Not `ip netns exec`,
 /// which mounts a fresh /sys and so hides the cgroups.
-pub(super) fn in_namespace(namespace: &str) -> Command {
-    let mut command = Command::new("nsenter");
+fn in_namespace(namespace: &str) -> Command {
+    let mut command = bound("nsenter");
     command.arg(format!("--net=/run/netns/{namespace}"));
     command
 }
 
-fn feed(command: &mut Command, input: &str) -> Result<(), ClusterError> {
-    let line = line_of(command);
-    let start = |source| HostError::Start { command: line.clone(), source };
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(start)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A program that failed has closed its input; its own message is better.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let output = child.wait_with_output().map_err(start)?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(HostError::Failed { command: line, status: output.status, output: said }.into())
-}
-
 /// Adds or removes an element of one of the fault sets.
-pub(super) fn change_set(namespace: &str, change: Change, set: &str, element: &str) -> Result<(), ClusterError> {
-    let (verb, family) = (change.verb(), if namespace == SWITCH { "bridge" } else { "inet" });
+pub(super) fn change_set(
+    namespace: &str,
+    change: Change,
+    set: &str,
+    element: &str,
+) -> Result<(), ClusterError> {
+    let (verb, family) = (
+        change.verb(),
+        if namespace == SWITCH {
+            "bridge"
+        } else {
+            "inet"
+        },
+    );
     let mut nft = in_namespace(namespace);
-    nft.args(["nft", verb, "element", family, "faults", set]).arg(format!("{{ {element} }}"));
+    nft.args(["nft", verb, "element", family, "faults", set])
+        .arg(format!("{{ {element} }}"));
     match run(&mut nft) {
         Ok(_) => Ok(()),
         // Healing what is whole is no failure: an undo may be repeated.

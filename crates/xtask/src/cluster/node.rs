@@ -10,15 +10,19 @@ use crate::image::{Golden, PAUSE};
 
 use super::ClusterError;
 use super::certificates::{CA, PROXY};
+use super::cgroup;
 use super::layout::{DNS_SERVICE_ADDRESS, Layout, NodeNumber, POD_RANGE};
 use super::process::{self, Network, Start};
-use super::cgroup;
 
 const INIT: &str = include_str!("node-init.sh");
 const CONTAINERD_ROOT: &str = "containerd-root";
 
 /// Writes a new node's files: as of now it has the images and an empty disk.
-pub(super) fn prepare(layout: &Layout, node: NodeNumber, golden: &Golden) -> Result<(), ClusterError> {
+pub(super) fn prepare(
+    layout: &Layout,
+    node: NodeNumber,
+    golden: &Golden,
+) -> Result<(), ClusterError> {
     let folder = layout.node(node);
     // The provisioner takes this folder for "the node exists".
     create_folder(&folder.join("volumes"))?;
@@ -27,12 +31,19 @@ pub(super) fn prepare(layout: &Layout, node: NodeNumber, golden: &Golden) -> Res
     write(&folder.join("network/10-local.conflist"), network(node))?;
     write(&folder.join("containerd.toml"), containerd(&folder))?;
     write(&folder.join("kubelet.yaml"), kubelet(layout, node, &folder))?;
-    write(&folder.join("kube-proxy.yaml"), kube_proxy(layout, &node.name(), "0.0.0.0"))
-        .map_err(ClusterError::from)
+    write(
+        &folder.join("kube-proxy.yaml"),
+        kube_proxy(layout, &node.name(), "0.0.0.0"),
+    )
+    .map_err(ClusterError::from)
 }
 
 /// Boots the node, the first time or after a crash.
-pub(super) fn boot(layout: &Layout, node: NodeNumber, localkube: &Path) -> Result<(), ClusterError> {
+pub(super) fn boot(
+    layout: &Layout,
+    node: NodeNumber,
+    localkube: &Path,
+) -> Result<(), ClusterError> {
     let (name, folder) = (node.name(), layout.node(node));
     cgroup::make_for_node(&name)?;
     let variable = |name: &str, value: &Path| {
@@ -49,10 +60,27 @@ pub(super) fn boot(layout: &Layout, node: NodeNumber, localkube: &Path) -> Resul
         variable("KUBECONFIG_FILE", &layout.kubeconfig_of(&name)),
         variable("PROXY_CONFIG", &folder.join("kube-proxy.yaml")),
     ]);
-    let isolation = ["unshare", "--mount", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child", "bash"];
+    let isolation = [
+        "unshare",
+        "--mount",
+        "--pid",
+        "--uts",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+        "bash",
+    ];
     command.extend(isolation.map(OsString::from));
     command.push(folder.join("init.sh").into());
-    process::start(layout, &Start { name: &name, host: &name, network: Network::OfItsHost, command })
+    process::start(
+        layout,
+        &Start {
+            name: &name,
+            host: &name,
+            network: Network::OfItsHost,
+            command,
+        },
+    )
 }
 
 /// `ptp` and not a bridge: then every packet between Pods is routed, so that

@@ -27,7 +27,8 @@ const JOIN_AND_BECOME: &str =
 
 /// Starts in the background and prints the pid. The shell in between ends at
 /// once, so the process belongs to init and never becomes a zombie of ours.
-const IN_BACKGROUND: &str = r#"log=$1; shift; setsid sh -c "$@" >> "$log" 2>&1 < /dev/null & echo $!"#;
+const IN_BACKGROUND: &str =
+    r#"log=$1; shift; setsid sh -c "$@" >> "$log" 2>&1 < /dev/null & echo $!"#;
 
 /// What to start and where.
 pub(super) struct Start<'a> {
@@ -68,22 +69,43 @@ fn record_of(layout: &Layout, name: &str) -> PathBuf {
 /// Writes down the intent, starts, writes down what was started.
 pub(super) fn start(layout: &Layout, what: &Start) -> Result<(), ClusterError> {
     create_folder(&layout.logs())?;
-    let shown = what.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-    let mut record = Record { command: shown, process: None };
+    let shown = what
+        .command
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ");
+    let mut record = Record {
+        command: shown,
+        process: None,
+    };
     save(layout, what.name, &record)?;
     let mut shell = Command::new("sh");
-    shell.args(["-c", IN_BACKGROUND, "sh"]).arg(layout.log(what.name));
-    shell.args([JOIN_AND_BECOME, "sh"]).args(cgroup::joins(what.host)?).arg("--");
+    shell
+        .args(["-c", IN_BACKGROUND, "sh"])
+        .arg(layout.log(what.name));
+    shell
+        .args([JOIN_AND_BECOME, "sh"])
+        .args(cgroup::joins(what.host)?)
+        .arg("--");
     if what.network == Network::OfItsHost {
-        shell.arg("nsenter").arg(format!("--net={NAMESPACES}/{}", what.host));
+        shell
+            .arg("nsenter")
+            .arg(format!("--net={NAMESPACES}/{}", what.host));
     }
-    let pid = run(shell.args(&what.command))?.trim().parse().unwrap_or_default();
+    let pid = run(shell.args(&what.command))?
+        .trim()
+        .parse()
+        .unwrap_or_default();
     record.process = identity_of(pid);
     save(layout, what.name, &record)
 }
 
 fn save(layout: &Layout, name: &str, record: &Record) -> Result<(), ClusterError> {
-    Ok(write(&record_of(layout, name), serde_json::to_string_pretty(record)?)?)
+    Ok(write(
+        &record_of(layout, name),
+        serde_json::to_string_pretty(record)?,
+    )?)
 }
 
 /// Whether the recorded process still runs.
@@ -123,13 +145,19 @@ fn kill_one(process: Identity) -> Result<(), ClusterError> {
         let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    Err(ClusterError::Stuck { what: format!("process {}", process.pid) })
+    Err(ClusterError::Stuck {
+        what: format!("process {}", process.pid),
+    })
 }
 
 /// Names of all records.
 pub(super) fn records(layout: &Layout) -> Vec<String> {
-    let entries = std::fs::read_dir(layout.processes()).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| Some(entry.path().file_stem()?.to_string_lossy().into_owned()));
+    let entries = std::fs::read_dir(layout.processes())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names =
+        entries.filter_map(|entry| Some(entry.path().file_stem()?.to_string_lossy().into_owned()));
     names.collect()
 }
 
@@ -143,14 +171,26 @@ pub(super) fn kill_in_our_namespaces() -> Result<(), ClusterError> {
 
 /// Processes in our network namespaces: also those that a test started there.
 pub(super) fn in_our_namespaces() -> Vec<Identity> {
-    let ours: Vec<u64> = namespaces().iter().filter_map(|name| inode(&Path::new(NAMESPACES).join(name))).collect();
-    let is_ours = |pid: &i32| inode(Path::new(&format!("/proc/{pid}/ns/net"))).is_some_and(|net| ours.contains(&net));
-    all_pids().into_iter().filter(is_ours).filter_map(identity_of).collect()
+    let ours: Vec<u64> = namespaces()
+        .iter()
+        .filter_map(|name| inode(&Path::new(NAMESPACES).join(name)))
+        .collect();
+    let is_ours = |pid: &i32| {
+        inode(Path::new(&format!("/proc/{pid}/ns/net"))).is_some_and(|net| ours.contains(&net))
+    };
+    all_pids()
+        .into_iter()
+        .filter(is_ours)
+        .filter_map(identity_of)
+        .collect()
 }
 
 /// Our named network namespaces that exist.
 pub(super) fn namespaces() -> Vec<String> {
-    let entries = std::fs::read_dir(NAMESPACES).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(NAMESPACES)
+        .into_iter()
+        .flatten()
+        .flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut ours: Vec<String> = names.filter(|name| name.starts_with(PREFIX)).collect();
     ours.sort();
@@ -163,18 +203,22 @@ fn inode(path: &Path) -> Option<u64> {
 
 pub(super) fn all_pids() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
 }
 
 /// Process 1 of a node, seen from the host: the one in the node's own group
 /// that is number 1 in its PID namespace.
 pub(super) fn init_of(node: &str) -> Option<Pid> {
-    cgroup::processes(&cgroup::own_group(node)).into_iter().find(|pid| {
-        let status = read(Path::new(&format!("/proc/{pid}/status"))).unwrap_or_default();
-        let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-        numbers.is_some_and(|numbers| {
-            let numbers: Vec<&str> = numbers.split_whitespace().collect();
-            numbers.len() == 2 && numbers.last() == Some(&"1")
+    cgroup::processes(&cgroup::own_group(node))
+        .into_iter()
+        .find(|pid| {
+            let status = read(Path::new(&format!("/proc/{pid}/status"))).unwrap_or_default();
+            let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            numbers.is_some_and(|numbers| {
+                let numbers: Vec<&str> = numbers.split_whitespace().collect();
+                numbers.len() == 2 && numbers.last() == Some(&"1")
+            })
         })
-    })
 }

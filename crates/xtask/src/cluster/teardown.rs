@@ -33,7 +33,13 @@ pub(super) fn remove_all(layout: &Layout) -> Result<(), ClusterError> {
     host_changes::restore(layout)?;
     remove_file(&layout.settings())?;
     remove_file(&layout.kubeconfig())?;
-    let folders = [layout.nodes(), layout.control_plane(), layout.certificates(), layout.images(), layout.processes()];
+    let folders = [
+        layout.nodes(),
+        layout.control_plane(),
+        layout.certificates(),
+        layout.images(),
+        layout.processes(),
+    ];
     for folder in folders.iter().chain([&layout.state.join("config")]) {
         remove_folder(folder)?;
     }
@@ -43,13 +49,22 @@ pub(super) fn remove_all(layout: &Layout) -> Result<(), ClusterError> {
 /// By cgroup first: that finds Pods as well, and what no record knows of.
 fn kill_everything(layout: &Layout) -> Result<(), ClusterError> {
     let groups = cgroup::ours()?;
-    let mut hosts: Vec<String> =
-        groups.iter().filter_map(|group| Some(group.file_name()?.to_string_lossy().into_owned())).collect();
+    let mut hosts: Vec<String> = groups
+        .iter()
+        .filter_map(|group| Some(group.file_name()?.to_string_lossy().into_owned()))
+        .collect();
     hosts.sort();
     hosts.dedup();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = hosts.iter().map(|host| scope.spawn(|| cgroup::kill_all(host))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let threads: Vec<_> = hosts
+            .iter()
+            .map(|host| scope.spawn(|| cgroup::kill_all(host)))
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     })?;
     for name in process::records(layout) {
         process::kill_recorded(layout, &name)?;
@@ -63,7 +78,9 @@ fn release_loop_devices(layout: &Layout) -> Result<(), ClusterError> {
     let deadline = Instant::now() + Duration::from_secs(LOOP_SECONDS_MAX);
     while let Some(device) = loop_devices(&layout.nodes())?.first() {
         if Instant::now() > deadline {
-            return Err(ClusterError::Stuck { what: format!("loop device {device}") });
+            return Err(ClusterError::Stuck {
+                what: format!("loop device {device}"),
+            });
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -72,7 +89,13 @@ fn release_loop_devices(layout: &Layout) -> Result<(), ClusterError> {
 
 /// Loop devices on files below a folder.
 pub(super) fn loop_devices(folder: &Path) -> Result<Vec<String>, ClusterError> {
-    let list = run(Command::new("losetup").args(["--list", "--noheadings", "--raw", "--output", "NAME,BACK-FILE"]))?;
+    let list = run(Command::new("losetup").args([
+        "--list",
+        "--noheadings",
+        "--raw",
+        "--output",
+        "NAME,BACK-FILE",
+    ]))?;
     let lines = list.lines().filter_map(|line| line.split_once(' '));
     let ours = lines.filter(|(_, file)| Path::new(file).starts_with(folder));
     Ok(ours.map(|(device, _)| device.to_owned()).collect())

@@ -8,13 +8,18 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::{HostError, LocalKube, Progress, ensure_packages, local_kube, read, remove_folder, write};
+use crate::host::{
+    HostError, LocalKube, Progress, ensure_packages, local_kube, read, remove_folder, write,
+};
 use crate::image::{Golden, golden};
 
 use super::claim::{self, Exclusive, Owner};
 use super::layout::{API_ON_HOST, CLIENT_NAMESPACE, CONTROL_PLANE, Layout, NodeNumber};
 use super::{Cluster, ClusterError};
-use super::{addons, certificates, cgroup, client, control_plane, host_changes, network, node, process, ready, teardown};
+use super::{
+    addons, certificates, cgroup, client, control_plane, host_changes, network, node, process,
+    ready, teardown,
+};
 
 /// What to bring up.
 #[derive(Debug, Clone)]
@@ -56,11 +61,11 @@ pub fn up(options: &Options) -> Result<Cluster, ClusterError> {
     let progress = options.progress;
     claim::refuse_other(&layout)?;
     let _exclusive = Exclusive::take(&layout)?;
-    if options.existing == Existing::Keep {
-        if let Some(cluster) = running(&layout)? {
-            progress.step("the cluster is up already");
-            return Ok(cluster);
-        }
+    if options.existing == Existing::Keep
+        && let Some(cluster) = running(&layout)?
+    {
+        progress.step("the cluster is up already");
+        return Ok(cluster);
     }
     cgroup::hierarchies()?;
     teardown::remove_all(&layout)?;
@@ -68,7 +73,10 @@ pub fn up(options: &Options) -> Result<Cluster, ClusterError> {
     let programs = local_kube(&progress)?;
     let images = golden(&programs, &progress)?;
     make(&layout, &nodes, &programs, &images, progress)?;
-    let settings = Settings { nodes: options.nodes, localkube: programs.localkube };
+    let settings = Settings {
+        nodes: options.nodes,
+        localkube: programs.localkube,
+    };
     write(&layout.settings(), serde_json::to_string_pretty(&settings)?)?;
     Cluster::attach()
 }
@@ -79,13 +87,23 @@ fn running(layout: &Layout) -> Result<Option<Cluster>, ClusterError> {
         return Ok(None);
     }
     match VITAL.iter().find(|name| !process::is_running(layout, name)) {
-        Some(dead) => Err(ClusterError::Damaged { what: format!("{dead} is not running") }),
+        Some(dead) => Err(ClusterError::Damaged {
+            what: format!("{dead} is not running"),
+        }),
         None => Cluster::attach().map(Some),
     }
 }
 
-fn make(layout: &Layout, nodes: &[NodeNumber], programs: &LocalKube, images: &Golden, progress: Progress) -> Result<(), ClusterError> {
-    TcpListener::bind(API_ON_HOST).map_err(|_| ClusterError::PortTaken { address: API_ON_HOST })?;
+fn make(
+    layout: &Layout,
+    nodes: &[NodeNumber],
+    programs: &LocalKube,
+    images: &Golden,
+    progress: Progress,
+) -> Result<(), ClusterError> {
+    TcpListener::bind(API_ON_HOST).map_err(|_| ClusterError::PortTaken {
+        address: API_ON_HOST,
+    })?;
     remove_folder(&layout.logs())?;
     claim::claim(layout)?;
     host_changes::record(layout)?;
@@ -101,7 +119,12 @@ fn make(layout: &Layout, nodes: &[NodeNumber], programs: &LocalKube, images: &Go
     wait(layout, nodes, &programs.localkube, progress)
 }
 
-fn boot_all(layout: &Layout, nodes: &[NodeNumber], programs: &LocalKube, images: &Golden) -> Result<(), ClusterError> {
+fn boot_all(
+    layout: &Layout,
+    nodes: &[NodeNumber],
+    programs: &LocalKube,
+    images: &Golden,
+) -> Result<(), ClusterError> {
     at_once(nodes, |number| {
         node::prepare(layout, number, images)?;
         node::boot(layout, number, &programs.localkube)
@@ -115,12 +138,24 @@ where
 {
     let work = &work;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = nodes.iter().map(|node| scope.spawn(move || work(*node))).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let threads: Vec<_> = nodes
+            .iter()
+            .map(|node| scope.spawn(move || work(*node)))
+            .collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     })
 }
 
-fn wait(layout: &Layout, nodes: &[NodeNumber], localkube: &Path, progress: Progress) -> Result<(), ClusterError> {
+fn wait(
+    layout: &Layout,
+    nodes: &[NodeNumber],
+    localkube: &Path,
+    progress: Progress,
+) -> Result<(), ClusterError> {
     ready::block_on(async {
         let api = ready::client(layout).await?;
         ready::api_server(layout, &api).await?;

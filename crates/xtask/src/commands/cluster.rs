@@ -86,13 +86,24 @@ enum ApiServerFault {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     match &arguments.action {
-        Action::Up { nodes, fresh } => up(*nodes, if *fresh { Existing::Replace } else { Existing::Keep }),
+        Action::Up { nodes, fresh } => up(
+            *nodes,
+            if *fresh {
+                Existing::Replace
+            } else {
+                Existing::Keep
+            },
+        ),
         Action::Down => done(cluster::down()),
         Action::Status => status(),
         Action::Node { name, fault } => done(break_node(name, *fault)),
         Action::ApiServer { fault } => done(break_api_server(*fault)),
-        Action::Kubectl { arguments } => become_child(Cluster::attach()?.kubectl_command().args(arguments)),
-        Action::Client { command } => become_child(Cluster::attach()?.on_client_host().args(command)),
+        Action::Kubectl { arguments } => {
+            become_child(Cluster::attach()?.kubectl_command().args(arguments))
+        }
+        Action::Client { command } => {
+            become_child(Cluster::attach()?.on_client_host().args(command))
+        }
     }
 }
 
@@ -103,11 +114,17 @@ fn done(result: Result<(), ClusterError>) -> Done {
 
 fn up(nodes: u8, existing: Existing) -> Done {
     let progress = Progress::shown();
-    let cluster = cluster::up(&Options { nodes, existing, progress })?;
+    let cluster = cluster::up(&Options {
+        nodes,
+        existing,
+        progress,
+    })?;
     match load_katazuke(&cluster) {
         Ok(()) => progress.step("katazuke image loaded"),
         // A cluster is of use before the product compiles.
-        Err(error @ ImageError::NoBinary { .. }) => progress.step(&format!("no katazuke image yet: {error}")),
+        Err(error @ ImageError::NoBinary { .. }) => {
+            progress.step(&format!("no katazuke image yet: {error}"));
+        }
         Err(error) => return Err(error.into()),
     }
     eprintln!("export KUBECONFIG={}", cluster.kubeconfig().display());
@@ -121,9 +138,16 @@ fn status() -> Done {
     println!("logs        {}", cluster.logs().display());
     let statuses = cluster.node_statuses()?;
     for node in cluster.nodes() {
-        let ready = statuses.iter().find(|(name, _)| *name == node.name()).map_or("none", |(_, ready)| ready);
+        let ready = statuses
+            .iter()
+            .find(|(name, _)| *name == node.name())
+            .map_or("none", |(_, ready)| ready);
         let running = if node.is_running() { "running" } else { "down" };
-        println!("{:<11} {} {running}, Ready={ready}", node.name(), node.address());
+        println!(
+            "{:<11} {} {running}, Ready={ready}",
+            node.name(),
+            node.address()
+        );
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -35,10 +35,14 @@ pub enum HostError {
         source: std::io::Error,
     },
     /// Only root can make namespaces, mounts and loop devices.
-    #[error("the local cluster makes namespaces, mounts and loop devices and therefore needs root; run it with sudo")]
+    #[error(
+        "the local cluster makes namespaces, mounts and loop devices and therefore needs root; run it with sudo"
+    )]
     NotRoot,
     /// Programs are missing and this user cannot install them.
-    #[error("missing: {programs}; install with `apt-get install --no-install-recommends {packages}`")]
+    #[error(
+        "missing: {programs}; install with `apt-get install --no-install-recommends {packages}`"
+    )]
     MissingPrograms {
         /// What is not there.
         programs: String,
@@ -46,7 +50,9 @@ pub enum HostError {
         packages: String,
     },
     /// Go builds the local Kubernetes from its module cache.
-    #[error("Go {wanted} or newer is needed to build the local Kubernetes (found: {found}); see https://go.dev/doc/install")]
+    #[error(
+        "Go {wanted} or newer is needed to build the local Kubernetes (found: {found}); see https://go.dev/doc/install"
+    )]
     Go {
         /// From go.mod.
         wanted: String,

@@ -11,7 +11,11 @@ pub fn project_root() -> PathBuf {
 
 /// What takes minutes to make and is the same for every checkout.
 pub fn cache_folder() -> PathBuf {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let from = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     from("XDG_CACHE_HOME")
         .or_else(|| from("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(|| project_root().join("target"))

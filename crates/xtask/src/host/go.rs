@@ -5,9 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sha2::{Digest, Sha256};
-
-use super::{HostError, Progress, cache_folder, create_folder, project_root, read, run};
+use super::{HostError, Progress, cache_folder, create_folder, key_of, project_root, read, run};
 
 /// The programs built from hack/local-cluster.
 #[derive(Debug, Clone)]
@@ -22,7 +20,10 @@ pub struct LocalKube {
 pub fn local_kube(progress: &Progress) -> Result<LocalKube, HostError> {
     let module = project_root().join("hack/local-cluster");
     let folder = cache_folder().join(format!("localkube-{}", hash_of(&module)?));
-    let built = LocalKube { localkube: folder.join("localkube"), pause: folder.join("pause") };
+    let built = LocalKube {
+        localkube: folder.join("localkube"),
+        pause: folder.join("pause"),
+    };
     if built.localkube.exists() && built.pause.exists() {
         return Ok(built);
     }
@@ -39,25 +40,51 @@ pub fn local_kube(progress: &Progress) -> Result<LocalKube, HostError> {
 fn build(module: &Path, package: &str, to: &Path, linker_flags: &str) -> Result<(), HostError> {
     let unfinished = to.with_extension("unfinished");
     let mut go = Command::new("go");
-    go.current_dir(module).env("CGO_ENABLED", "0").env("GOWORK", "off");
-    go.args(["build", "-trimpath", "-tags", "providerless", "-ldflags", linker_flags, "-o"]);
+    go.current_dir(module)
+        .env("CGO_ENABLED", "0")
+        .env("GOWORK", "off");
+    go.args([
+        "build",
+        "-trimpath",
+        "-tags",
+        "providerless",
+        "-ldflags",
+        linker_flags,
+        "-o",
+    ]);
     run(go.arg(&unfinished).arg(package))?;
-    std::fs::rename(&unfinished, to)
-        .map_err(|source| HostError::File { doing: "rename", path: unfinished, source })
+    std::fs::rename(&unfinished, to).map_err(|source| HostError::File {
+        doing: "rename",
+        path: unfinished,
+        source,
+    })
 }
 
 /// Kubernetes compares its own version with that of others; an unset one is 0.0.
 fn version_flags(version: &str) -> String {
     let package = "k8s.io/component-base/version";
     let mut numbers = version.trim_start_matches('v').split('.');
-    let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
-    format!("-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}")
+    let (major, minor) = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
+    format!(
+        "-s -w -X {package}.gitVersion={version} -X {package}.gitMajor={major} -X {package}.gitMinor={minor}"
+    )
 }
 
 fn required_version(module: &Path, name: &str) -> Result<String, HostError> {
     let text = read(&module.join("go.mod"))?;
-    let line = text.lines().map(str::trim).find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    Ok(line.unwrap_or_default().split(' ').next().unwrap_or_default().to_owned())
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    Ok(line
+        .unwrap_or_default()
+        .split(' ')
+        .next()
+        .unwrap_or_default()
+        .to_owned())
 }
 
 fn check_go(module: &Path) -> Result<(), HostError> {
@@ -66,7 +93,10 @@ fn check_go(module: &Path) -> Result<(), HostError> {
         Ok(_) => Ok(()),
         Err(error) => {
             let wanted = required_version(module, "go")?;
-            Err(HostError::Go { wanted, found: error.to_string() })
+            Err(HostError::Go {
+                wanted,
+                found: error.to_string(),
+            })
         }
     }
 }
@@ -75,24 +105,29 @@ fn hash_of(module: &Path) -> Result<String, HostError> {
     let mut files = Vec::new();
     sources(module, &mut files)?;
     files.sort();
-    let mut hash = Sha256::new();
+    let mut inputs = Vec::new();
     for file in files {
         let name = file.strip_prefix(module).unwrap_or(&file);
-        hash.update(name.to_string_lossy().as_bytes());
-        hash.update([0]);
-        hash.update(read(&file)?);
-        hash.update([0]);
+        inputs.extend([name.display().to_string(), read(&file)?]);
     }
-    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+    Ok(key_of(&inputs))
 }
 
 fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), HostError> {
-    let failed = |source| HostError::File { doing: "list", path: folder.to_path_buf(), source };
+    let failed = |source| HostError::File {
+        doing: "list",
+        path: folder.to_path_buf(),
+        source,
+    };
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         if path.is_dir() {
             sources(&path, files)?;
-        } else if ["go", "mod", "sum"].iter().any(|kind| path.extension().is_some_and(|is| is == *kind)) {
+        } else if ["go", "mod", "sum"]
+            .iter()
+            .any(|kind| path.extension().is_some_and(|is| is == *kind))
+        {
             files.push(path);
         }
     }

@@ -13,4 +13,7 @@ pub use folders::{cache_folder, project_root};
 pub use go::{LocalKube, local_kube};
 pub use packages::ensure_packages;
 pub use progress::Progress;
-pub use run::{create_folder, line_of, read, remove_file, remove_folder, run, sha256, succeed, write};
+pub use run::{
+    bound, create_folder, feed, key_of, line_of, read, remove_file, remove_folder, run, sha256,
+    succeed, write,
+};

@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{HostError, Progress, run, succeed};
 
 /// A program and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 14] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("containerd", "containerd"),
     ("ctr", "containerd"),
     ("runc", "runc"),
@@ -19,6 +19,7 @@ const PROGRAMS: [(&str, &str); 14] = [
     ("losetup", "mount"),
     ("findmnt", "util-linux"),
     ("nsenter", "util-linux"),
+    ("setpriv", "util-linux"),
     ("unshare", "util-linux"),
     ("sha256sum", "coreutils"),
 ];
@@ -34,14 +35,20 @@ pub fn ensure_packages(progress: &Progress) -> Result<(), HostError> {
     let can_install = nix::unistd::geteuid().is_root() && is_there("apt-get");
     if !can_install {
         let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
-        return Err(HostError::MissingPrograms { programs: programs.join(", "), packages: packages.join(" ") });
+        return Err(HostError::MissingPrograms {
+            programs: programs.join(", "),
+            packages: packages.join(" "),
+        });
     }
     progress.step(&format!("installing {} with apt-get", packages.join(", ")));
     install(&packages)
 }
 
 fn missing() -> Vec<(&'static str, &'static str)> {
-    PROGRAMS.into_iter().filter(|(program, _)| !is_there(program)).collect()
+    PROGRAMS
+        .into_iter()
+        .filter(|(program, _)| !is_there(program))
+        .collect()
 }
 
 fn is_there(program: &str) -> bool {
@@ -51,8 +58,12 @@ fn is_there(program: &str) -> bool {
 fn install(packages: &[&str]) -> Result<(), HostError> {
     // A package's own service must not start: containerd is run per node.
     let mut install = Command::new("apt-get");
-    install.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
-    install.args(["install", "--yes", "--quiet", "--no-install-recommends"]).args(packages);
+    install
+        .env("DEBIAN_FRONTEND", "noninteractive")
+        .env("RUNLEVEL", "1");
+    install
+        .args(["install", "--yes", "--quiet", "--no-install-recommends"])
+        .args(packages);
     if run(&mut install).is_ok() {
         return Ok(());
     }

@@ -13,12 +13,18 @@ pub struct Progress {
 impl Progress {
     /// Prints to standard error.
     pub fn shown() -> Self {
-        Self { started: Instant::now(), shown: true }
+        Self {
+            started: Instant::now(),
+            shown: true,
+        }
     }
 
     /// Prints nothing.
     pub fn silent() -> Self {
-        Self { started: Instant::now(), shown: false }
+        Self {
+            started: Instant::now(),
+            shown: false,
+        }
     }
 
     /// Says what was reached.

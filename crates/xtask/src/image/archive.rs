@@ -24,7 +24,10 @@ pub(super) fn write_archive(recipe: &Recipe, layer: &Path, to: &Path) -> Result<
     let unfinished = to.with_extension("unfinished");
     pack(recipe, layer, &digest, &unfinished)
         .and_then(|()| std::fs::rename(&unfinished, to))
-        .map_err(|source| ImageError::Archive { path: to.into(), source })
+        .map_err(|source| ImageError::Archive {
+            path: to.into(),
+            source,
+        })
 }
 
 fn pack(recipe: &Recipe, layer: &Path, digest: &str, to: &Path) -> std::io::Result<()> {
@@ -40,16 +43,33 @@ fn pack(recipe: &Recipe, layer: &Path, digest: &str, to: &Path) -> std::io::Resu
     .to_string();
     let config_name = format!("{:x}.json", Sha256::digest(&config));
     let layer_name = format!("{digest}.tar");
-    let manifest = json!([{ "Config": config_name, "RepoTags": [recipe.name], "Layers": [layer_name] }]).to_string();
+    let manifest =
+        json!([{ "Config": config_name, "RepoTags": [recipe.name], "Layers": [layer_name] }])
+            .to_string();
     let mut archive = tar::Builder::new(File::create(to)?);
-    append(&mut archive, &config_name, config.len() as u64, config.as_bytes())?;
-    append(&mut archive, "manifest.json", manifest.len() as u64, manifest.as_bytes())?;
+    append(
+        &mut archive,
+        &config_name,
+        config.len() as u64,
+        config.as_bytes(),
+    )?;
+    append(
+        &mut archive,
+        "manifest.json",
+        manifest.len() as u64,
+        manifest.as_bytes(),
+    )?;
     let file = File::open(layer)?;
     append(&mut archive, &layer_name, file.metadata()?.len(), file)?;
     archive.into_inner()?.flush()
 }
 
-fn append(archive: &mut tar::Builder<File>, name: &str, bytes: u64, content: impl Read) -> std::io::Result<()> {
+fn append(
+    archive: &mut tar::Builder<File>,
+    name: &str,
+    bytes: u64,
+    content: impl Read,
+) -> std::io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_size(bytes);
     header.set_mode(0o644);
@@ -72,5 +92,8 @@ pub(super) fn write_program_layer(program: &Path, at: &str, to: &Path) -> Result
         layer.append_data(&mut header, at.trim_start_matches('/'), file)?;
         layer.into_inner()?.flush()
     };
-    write().map_err(|source| ImageError::Archive { path: to.into(), source })
+    write().map_err(|source| ImageError::Archive {
+        path: to.into(),
+        source,
+    })
 }

@@ -6,17 +6,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
 use super::archive::{Recipe, write_archive, write_program_layer};
 use super::{ImageError, PAUSE, mysql_archive};
-use crate::host::{HostError, LocalKube, Progress, cache_folder, create_folder, line_of, remove_folder, run, sha256, write};
+use crate::host::{
+    HostError, LocalKube, Progress, bound, cache_folder, create_folder, key_of, line_of,
+    remove_folder, run, sha256, write,
+};
 
 const CONTAINERD_START_SECONDS_MAX: u64 = 20;
 
 /// bolt files are rewritten in place: these must be copies, not links.
-const DATABASES: [&str; 2] =
-    ["io.containerd.metadata.v1.bolt/meta.db", "io.containerd.snapshotter.v1.overlayfs/metadata.db"];
+const DATABASES: [&str; 2] = [
+    "io.containerd.metadata.v1.bolt/meta.db",
+    "io.containerd.snapshotter.v1.overlayfs/metadata.db",
+];
 
 /// The unpacked images.
 #[derive(Debug, Clone)]
@@ -40,7 +43,11 @@ pub fn golden(programs: &LocalKube, progress: &Progress) -> Result<Golden, Image
     import(&work, &[&pause, &mysql])?;
     create_folder(&folder)?;
     let from = work.join("root");
-    std::fs::rename(&from, &root).map_err(|source| HostError::File { doing: "rename", path: from, source })?;
+    std::fs::rename(&from, &root).map_err(|source| HostError::File {
+        doing: "rename",
+        path: from,
+        source,
+    })?;
     remove_folder(&work)?;
     Ok(Golden { root })
 }
@@ -48,14 +55,20 @@ pub fn golden(programs: &LocalKube, progress: &Progress) -> Result<Golden, Image
 fn key(mysql: &Path, programs: &LocalKube) -> Result<String, ImageError> {
     let containerd = run(Command::new("containerd").arg("--version"))?;
     let mysql = mysql.file_name().unwrap_or_default().to_string_lossy();
-    let hash = Sha256::digest([containerd.as_str(), &mysql, &sha256(&programs.pause)?].concat());
-    Ok(hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    Ok(key_of(&[&containerd, &mysql, &sha256(&programs.pause)?]))
 }
 
 fn pause_archive(pause: &Path, folder: &Path) -> Result<PathBuf, ImageError> {
     let (layer, archive) = (folder.join("pause.layer"), folder.join("pause.tar"));
     write_program_layer(pause, "/pause", &layer)?;
-    write_archive(&Recipe { name: PAUSE, entrypoint: &["/pause"] }, &layer, &archive)?;
+    write_archive(
+        &Recipe {
+            name: PAUSE,
+            entrypoint: &["/pause"],
+        },
+        &layer,
+        &archive,
+    )?;
     Ok(archive)
 }
 
@@ -74,7 +87,9 @@ fn import(folder: &Path, archives: &[&PathBuf]) -> Result<(), ImageError> {
     let imported = wait_for(&socket, &log).and_then(|()| {
         archives.iter().try_for_each(|archive| {
             let mut ctr = Command::new("ctr");
-            ctr.arg("--address").arg(&socket).args(["--namespace", "k8s.io", "images", "import"]);
+            ctr.arg("--address")
+                .arg(&socket)
+                .args(["--namespace", "k8s.io", "images", "import"]);
             run(ctr.arg(archive)).map(drop).map_err(ImageError::from)
         })
     });
@@ -83,20 +98,42 @@ fn import(folder: &Path, archives: &[&PathBuf]) -> Result<(), ImageError> {
 }
 
 fn start(config: &Path, log: &Path) -> Result<Child, ImageError> {
-    let file = std::fs::File::create(log).map_err(|source| HostError::File { doing: "create", path: log.into(), source })?;
+    let file = std::fs::File::create(log).map_err(|source| HostError::File {
+        doing: "create",
+        path: log.into(),
+        source,
+    })?;
     // With --pdeathsig it ends even if this process is killed.
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM", "unshare", "--mount", "--net", "containerd", "--config"]);
-    command.arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
+    command.args([
+        "--pdeathsig",
+        "TERM",
+        "unshare",
+        "--mount",
+        "--net",
+        "containerd",
+        "--config",
+    ]);
+    command
+        .arg(config)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(file);
     let line = line_of(&command);
-    Ok(command.spawn().map_err(|source| HostError::Start { command: line, source })?)
+    Ok(command.spawn().map_err(|source| HostError::Start {
+        command: line,
+        source,
+    })?)
 }
 
 fn wait_for(socket: &Path, log: &Path) -> Result<(), ImageError> {
     let deadline = Instant::now() + Duration::from_secs(CONTAINERD_START_SECONDS_MAX);
     while !socket.exists() {
         if Instant::now() > deadline {
-            return Err(ImageError::Containerd { seconds: CONTAINERD_START_SECONDS_MAX, log: log.into() });
+            return Err(ImageError::Containerd {
+                seconds: CONTAINERD_START_SECONDS_MAX,
+                log: log.into(),
+            });
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -106,7 +143,10 @@ fn wait_for(socket: &Path, log: &Path) -> Result<(), ImageError> {
 /// Lets it finish writing. An error here would only hide a better one.
 fn stop(containerd: &mut Child) {
     if let Ok(pid) = i32::try_from(containerd.id()) {
-        let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::Signal::SIGTERM);
+        let _ = nix::sys::signal::kill(
+            nix::unistd::Pid::from_raw(pid),
+            nix::sys::signal::Signal::SIGTERM,
+        );
     }
     let _ = containerd.wait();
 }
@@ -117,14 +157,20 @@ impl Golden {
         if let Some(folder) = root.parent() {
             create_folder(folder)?;
         }
-        let copy = |how: &str, from: &Path, to: &Path| run(Command::new("cp").args(["-a", how]).arg(from).arg(to));
+        let copy = |how: &str, from: &Path, to: &Path| {
+            run(bound("cp").args(["-a", how]).arg(from).arg(to))
+        };
         if copy("--link", &self.root, root).is_err() {
             // The cache is on another file system: costs time and disk only.
             remove_folder(root)?;
             copy("--reflink=auto", &self.root, root)?;
         }
         for database in DATABASES {
-            copy("--remove-destination", &self.root.join(database), &root.join(database))?;
+            copy(
+                "--remove-destination",
+                &self.root.join(database),
+                &root.join(database),
+            )?;
         }
         Ok(())
     }

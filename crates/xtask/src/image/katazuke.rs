@@ -18,13 +18,23 @@ fn binary() -> PathBuf {
 /// Compiles the binary; cargo shows its own progress.
 pub fn build_katazuke() -> Result<(), ImageError> {
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(project_root()).args(["build", "--quiet", "--package", "katazuke"]);
+    cargo
+        .current_dir(project_root())
+        .args(["build", "--quiet", "--package", "katazuke"]);
     let command = line_of(&cargo);
-    let status = cargo.status().map_err(|source| HostError::Start { command: command.clone(), source })?;
+    let status = cargo.status().map_err(|source| HostError::Start {
+        command: command.clone(),
+        source,
+    })?;
     if status.success() {
         return Ok(());
     }
-    Err(HostError::Failed { command, status, output: "see above".to_owned() }.into())
+    Err(HostError::Failed {
+        command,
+        status,
+        output: "see above".to_owned(),
+    }
+    .into())
 }
 
 /// Puts the binary that was built last into every running node, as an image.
@@ -37,11 +47,25 @@ pub fn load_katazuke(cluster: &Cluster) -> Result<(), ImageError> {
     create_folder(&folder)?;
     let stripped = folder.join("katazuke");
     // Debug information is most of the file and nobody debugs inside a Pod.
-    run(Command::new("strip").arg("--strip-debug").arg("-o").arg(&stripped).arg(&binary))?;
+    run(Command::new("strip")
+        .arg("--strip-debug")
+        .arg("-o")
+        .arg(&stripped)
+        .arg(&binary))?;
     let (layer, archive) = (folder.join("katazuke.layer"), folder.join("katazuke.tar"));
     write_program_layer(&stripped, AT, &layer)?;
-    write_archive(&Recipe { name: KATAZUKE, entrypoint: &[AT] }, &layer, &archive)?;
+    write_archive(
+        &Recipe {
+            name: KATAZUKE,
+            entrypoint: &[AT],
+        },
+        &layer,
+        &archive,
+    )?;
     let loaded = cluster.import_image(&archive);
     remove_file(&layer)?;
-    loaded.map_err(|source| ImageError::Load { image: KATAZUKE, source: Box::new(source) })
+    loaded.map_err(|source| ImageError::Load {
+        image: KATAZUKE,
+        source: Box::new(source),
+    })
 }

@@ -5,11 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sha2::{Digest, Sha256};
-
 use super::archive::{Recipe, write_archive};
 use super::{ImageError, MYSQL};
-use crate::host::{Progress, cache_folder, create_folder, read, remove_file, run};
+use crate::host::{Progress, cache_folder, create_folder, key_of, read, remove_file, run};
 
 const SERIES: &str = "9.7";
 const SUITE: &str = "sid";
@@ -31,8 +29,7 @@ const PREPARE: &str = r#"mkdir -p "$1/var/lib/mysql-files" && chown 999:999 "$1/
 
 /// Makes the image, or finds it in the cache.
 pub fn mysql_archive(progress: &Progress) -> Result<PathBuf, ImageError> {
-    let recipe = Sha256::digest([SERIES, SUITE, PACKAGES, PREPARE, &LEFT_OUT.concat()].concat());
-    let key: String = recipe.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let key = key_of(&[SERIES, SUITE, PACKAGES, PREPARE, &LEFT_OUT.concat()]);
     let archive = cache_folder().join(format!("mysql-{SERIES}-{key}.tar"));
     if archive.exists() {
         return Ok(archive);
@@ -44,9 +41,19 @@ pub fn mysql_archive(progress: &Progress) -> Result<PathBuf, ImageError> {
     bootstrap(&layer, &version)?;
     let found = read(&version)?.trim().to_owned();
     if !found.contains(&format!("Ver {SERIES}.")) {
-        return Err(ImageError::MysqlVersion { found, wanted: SERIES });
+        return Err(ImageError::MysqlVersion {
+            found,
+            wanted: SERIES,
+        });
     }
-    write_archive(&Recipe { name: MYSQL, entrypoint: &[] }, &layer, &archive)?;
+    write_archive(
+        &Recipe {
+            name: MYSQL,
+            entrypoint: &[],
+        },
+        &layer,
+        &archive,
+    )?;
     remove_file(&layer)?;
     progress.step(&format!("made the MySQL image: {found}"));
     Ok(archive)
@@ -55,7 +62,12 @@ pub fn mysql_archive(progress: &Progress) -> Result<PathBuf, ImageError> {
 fn bootstrap(layer: &Path, version: &Path) -> Result<(), ImageError> {
     let mirror = mirror()?;
     let mut command = Command::new("mmdebstrap");
-    command.args(["--quiet", "--mode=root", "--variant=minbase", "--format=tar"]);
+    command.args([
+        "--quiet",
+        "--mode=root",
+        "--variant=minbase",
+        "--format=tar",
+    ]);
     command.arg(format!("--include={PACKAGES}"));
     for option in apt_options()? {
         command.arg(format!("--aptopt={option}"));
@@ -64,7 +76,10 @@ fn bootstrap(layer: &Path, version: &Path) -> Result<(), ImageError> {
         command.arg(format!("--dpkgopt=path-exclude={files}"));
     }
     command.arg(format!("--customize-hook={PREPARE}"));
-    command.arg(format!("--customize-hook=chroot \"$1\" mysqld --version > '{}'", version.display()));
+    command.arg(format!(
+        "--customize-hook=chroot \"$1\" mysqld --version > '{}'",
+        version.display()
+    ));
     run(command.arg(SUITE).arg(layer).arg(mirror))?;
     Ok(())
 }
@@ -72,10 +87,17 @@ fn bootstrap(layer: &Path, version: &Path) -> Result<(), ImageError> {
 /// The archive that serves this machine's own packages serves sid as well; its
 /// security archive does not.
 fn mirror() -> Result<String, ImageError> {
-    let format = ["indextargets", "--format", "$(CODENAME) $(REPO_URI)", "Created-By: Packages"];
+    let format = [
+        "indextargets",
+        "--format",
+        "$(CODENAME) $(REPO_URI)",
+        "Created-By: Packages",
+    ];
     let targets = run(Command::new("apt-get").args(format))?;
     let mut mirrors = targets.lines().filter_map(|line| line.split_once(' '));
-    let (_, uri) = mirrors.find(|(suite, _)| !suite.contains("security")).ok_or(ImageError::NoMirror)?;
+    let (_, uri) = mirrors
+        .find(|(suite, _)| !suite.contains("security"))
+        .ok_or(ImageError::NoMirror)?;
     Ok(uri.to_owned())
 }
 
@@ -83,7 +105,15 @@ fn mirror() -> Result<String, ImageError> {
 /// the bootstrap too.
 fn apt_options() -> Result<Vec<String>, ImageError> {
     let all = run(Command::new("apt-config").args(["dump", "Acquire"]))?;
-    let wanted = ["Acquire::Check-Valid-Until ", "Acquire::http::Proxy ", "Acquire::https::Proxy "];
-    let lines = all.lines().filter(|line| wanted.iter().any(|name| line.starts_with(name)));
-    Ok(lines.map(|line| line.trim_end_matches(';').to_owned()).collect())
+    let wanted = [
+        "Acquire::Check-Valid-Until ",
+        "Acquire::http::Proxy ",
+        "Acquire::https::Proxy ",
+    ];
+    let lines = all
+        .lines()
+        .filter(|line| wanted.iter().any(|name| line.starts_with(name)));
+    Ok(lines
+        .map(|line| line.trim_end_matches(';').to_owned())
+        .collect())
 }
