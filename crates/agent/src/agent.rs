@@ -21,7 +21,7 @@ use crate::{
     options::Options,
     sql::{
         accounts::Account,
-        observe::{Begun, Observation},
+        observe::{Begun, Observation, Pulse},
         session::{Login, Session},
     },
     volume::{
@@ -44,6 +44,8 @@ pub(crate) struct Agent {
     running: Mutex<Option<Arc<Running>>>,
     /// One order at a time, so that a version is checked when its act begins.
     pub(crate) turn: tokio::sync::Mutex<()>,
+    /// Held from the last check before a start of mysqld until it is known to run.
+    pub(crate) gate: Mutex<()>,
     /// Held while a pristine data directory is made; true when there is one.
     pub(crate) pristine: tokio::sync::Mutex<bool>,
     pub(crate) failed_starts: AtomicU32,
@@ -83,7 +85,7 @@ pub(crate) struct Facts {
     no_tx: u64,
     published: u64,
     last_answer: Option<Instant>,
-    source_pulse: Option<String>,
+    source_pulse: Option<Pulse>,
     source_heard: Option<Instant>,
 }
 
@@ -125,6 +127,7 @@ impl Agent {
             record: Mutex::new(None),
             running: Mutex::new(None),
             turn: tokio::sync::Mutex::new(()),
+            gate: Mutex::default(),
             pristine: tokio::sync::Mutex::new(false),
             failed_starts: AtomicU32::new(0),
             obeyed: Mutex::default(),
@@ -306,10 +309,7 @@ impl Agent {
             return;
         }
         facts.published = number;
-        if source_pulse != facts.source_pulse || source_pulse.is_none() {
-            facts.source_heard = source_pulse.as_ref().map(|_| now);
-            facts.source_pulse = source_pulse;
-        }
+        facts.hear(source_pulse, now);
         let doubtful = facts.serving.filter(|serving| {
             serving.k > 0 && (server.semi_sync.no_tx > facts.no_tx || !server.semi_sync.enabled)
         });
@@ -317,16 +317,17 @@ impl Agent {
         server.read_only &= facts.read_only;
         server.app_ready = facts.app_ready;
         server.drift.clone_from(&facts.drift);
-        drop(facts);
-        if let Some(serving) = doubtful {
-            self.mark_not_strict(serving);
-        }
+        // Under the lock, so that rounds are published in their order.
         if running.child.ended().is_none() {
             self.publish(|state| {
                 state.mysqld = Mysqld::Running {
                     server: Box::new(server),
                 }
             });
+        }
+        drop(facts);
+        if let Some(serving) = doubtful {
+            self.mark_not_strict(serving);
         }
     }
 
@@ -347,6 +348,22 @@ impl Agent {
 
     pub(crate) fn forget_failed_starts(&self) {
         self.failed_starts.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Facts {
+    /// Only an attached receiver can have heard something; one that knocks has
+    /// counters that change, too.
+    fn hear(&mut self, pulse: Option<Pulse>, now: Instant) {
+        match (&self.source_pulse, &pulse) {
+            (Some(_), None) => self.source_heard = None,
+            (None, Some(_)) => self.source_heard = Some(now),
+            (Some(before), Some(after)) if after.attached && before.beat != after.beat => {
+                self.source_heard = Some(now);
+            }
+            (None, None) | (Some(_), Some(_)) => return,
+        }
+        self.source_pulse = pulse;
     }
 }
 

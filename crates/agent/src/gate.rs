@@ -32,6 +32,7 @@ const ROUNDS_PER_DRIFT: u64 = 32;
 
 /// Starts mysqld. The caller has checked that it may, under this version.
 pub(crate) fn open(agent: &Arc<Agent>, version: u64) -> Result<(), ActError> {
+    let _gate = lock(&agent.gate);
     let record = agent.record().ok_or_else(ActError::volume_not_ours)?;
     if record.seen.version != version {
         return Err(ActError::overtaken(record.seen.version));

@@ -10,7 +10,7 @@ use wire::{Act, Mysqld, Order, Outcome, Refusal, Reply, Volume};
 
 use crate::{
     acts::{
-        ActError, Hands, app, catch_up, clone, discard, end, fence, follow, idle, initialise,
+        ActError, Hands, app, catch_up, clone, discard, end, fence, follow, gated, initialise,
         peers, promote, running, serve,
     },
     agent::Agent,
@@ -244,8 +244,14 @@ fn boot(agent: &Arc<Agent>, version: u64) -> Result<Outcome, ActError> {
     if agent.running().is_some() {
         return Ok(Outcome::Done);
     }
-    idle(agent)?;
+    gated(agent)?;
     let state = agent.state();
+    if let Some(job) = state.job {
+        return Err(ActError::wrong_state(format!(
+            "{:?} is under way: {}",
+            job.kind, job.stage
+        )));
+    }
     if state.terminating {
         return Err(ActError::wrong_state("the Pod is being deleted"));
     }

@@ -69,27 +69,24 @@ pub(crate) async fn run(options: Options) -> Result<(), RunError> {
         .map_err(io("binding the probe port"))?;
     tokio::spawn(own_volume(Arc::clone(&agent)));
     tokio::spawn(housekeeping(Arc::clone(&agent)));
+    let serving = serve(&agent, orders, probes);
+    tokio::pin!(serving);
     tokio::select! {
-        never = serve(&agent, orders, probes) => match never {
-            Ok(never) => match never {},
-            Err(error) => return Err(error),
-        },
+        never = &mut serving => return Err(failed(never)),
         _ = terminations.recv() => {}
         _ = interrupts.recv() => {}
     }
-    // The servers went with the select; they are needed until the end.
-    let orders = server::bind(bind, agent.options.agent_port)
-        .await
-        .map_err(io("binding the agent's port"))?;
-    let probes = server::bind(bind, agent.options.probe_port)
-        .await
-        .map_err(io("binding the probe port"))?;
+    // The operator is still heard: it may switch over now.
     tokio::select! {
-        never = serve(&agent, orders, probes) => match never {
-            Ok(never) => match never {},
-            Err(error) => Err(error),
-        },
+        never = &mut serving => Err(failed(never)),
         () = terminate(&agent) => Ok(()),
+    }
+}
+
+fn failed(serving: Result<Infallible, RunError>) -> RunError {
+    match serving {
+        Ok(never) => match never {},
+        Err(error) => error,
     }
 }
 

@@ -231,9 +231,15 @@ async fn an_order_below_the_highest_version_seen_is_refused_also_after_a_restart
             matches!(state.volume, Volume::Data { .. })
         })
         .await;
-    let reply = cluster.order_as(0, uuid, old, Act::Boot).await;
-    assert!(stale(&reply.outcome), "{:?}", reply.outcome);
-    assert_eq!(reply.state.seen, cluster.stamp());
+    for act in [Act::Boot, Act::Peers, Act::FenceSelf] {
+        let reply = cluster.order_as(0, uuid, old, act).await;
+        assert!(stale(&reply.outcome), "{:?}", reply.outcome);
+        assert_eq!(reply.state.seen, cluster.stamp());
+        assert_eq!(
+            reply.state.self_fenced, None,
+            "refused, and nothing changed"
+        );
+    }
     let stranger = "00000000-0000-0000-0000-000000000001".parse().unwrap();
     let reply = cluster
         .order_as(0, Some(stranger), cluster.stamp(), Act::Boot)

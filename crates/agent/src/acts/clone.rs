@@ -10,8 +10,9 @@ use tokio::time::{sleep, timeout};
 use wire::{Endpoint, JobKind, Outcome, layout};
 
 use super::{
-    ActError, idle,
+    ActError, gated,
     initialise::{empty, place, pristine},
+    under_way,
 };
 use crate::{
     agent::Agent,
@@ -38,7 +39,10 @@ const STAGES: &str = "SELECT stage AS stage, state AS state, CAST(IF(estimate>0,
 
 /// Answers Started.
 pub(crate) fn clone(agent: &Arc<Agent>, donor: &Endpoint) -> Result<Outcome, ActError> {
-    idle(agent)?;
+    gated(agent)?;
+    if under_way(agent, JobKind::Clone)? {
+        return Ok(Outcome::Started);
+    }
     empty(agent)?;
     agent.begin_job(JobKind::Clone, "making the receiving server");
     let agent = Arc::clone(agent);

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use gtid::GtidSet;
-use wire::{OnDisk, Outcome, Refusal, Undo, Volume};
+use wire::{JobKind, OnDisk, Outcome, Refusal, Undo, Volume};
 
 use super::{
-    ActError, Hands, fence::stop_receiver, idle, initialise::pristine, promote::stop_applier,
+    ActError, Hands, fence::stop_receiver, gated, initialise::pristine, promote::stop_applier,
+    under_way,
 };
 use crate::{
     agent::Agent,
@@ -27,7 +28,10 @@ pub(crate) async fn discard(
     epoch: u64,
     kept: &GtidSet,
 ) -> Result<Outcome, ActError> {
-    idle(agent)?;
+    gated(agent)?;
+    if under_way(agent, JobKind::Discard)? {
+        return Ok(Outcome::Started);
+    }
     let on_disk = match agent.state().volume {
         Volume::Data { on_disk } => on_disk,
         Volume::Empty | Volume::Partial { .. } => return Ok(Outcome::Done),

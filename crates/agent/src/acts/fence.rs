@@ -89,6 +89,8 @@ pub(crate) async fn fence_self(agent: &Arc<Agent>, stamp: Stamp) -> Result<Outco
 
 /// offline_mode where it goes quickly, then SIGKILL, then reaped.
 pub(crate) async fn kill(agent: &Arc<Agent>) {
+    // A start that was checked under an older version is seen below.
+    drop(lock(&agent.gate));
     let Some(running) = agent.running() else {
         return;
     };

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 
 use wire::{JobKind, Outcome, Volume};
 
-use super::{ActError, idle};
+use super::{ActError, gated, under_way};
 use crate::{
     agent::Agent,
     mysqld::settings,
@@ -14,7 +14,10 @@ use crate::{
 
 /// Answers Started, or Done where the data is there already and new.
 pub(crate) fn initialise(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
-    idle(agent)?;
+    gated(agent)?;
+    if under_way(agent, JobKind::Initialise)? {
+        return Ok(Outcome::Started);
+    }
     empty(agent)?;
     agent.begin_job(JobKind::Initialise, "making a data directory");
     let agent = Arc::clone(agent);

@@ -17,7 +17,7 @@ pub(crate) mod serve;
 use std::{io, sync::Arc};
 
 use tokio::sync::MutexGuard;
-use wire::{Mysqld, Outcome, Refusal, Server};
+use wire::{JobKind, Mysqld, Outcome, Refusal, Server};
 
 use crate::{
     agent::{Agent, Running},
@@ -138,14 +138,19 @@ pub(crate) fn running(agent: &Agent) -> Result<Arc<Running>, ActError> {
         .ok_or_else(|| ActError::wrong_state("mysqld does not run"))
 }
 
-/// Refused while mysqld runs or starts, or a job is under way.
-pub(crate) fn idle(agent: &Agent) -> Result<(), ActError> {
-    let state = agent.state();
-    if agent.running().is_some() || !matches!(state.mysqld, Mysqld::Gated { .. }) {
+/// Refused while mysqld runs or starts.
+pub(crate) fn gated(agent: &Agent) -> Result<(), ActError> {
+    if agent.running().is_some() || !matches!(agent.state().mysqld, Mysqld::Gated { .. }) {
         return Err(ActError::wrong_state("mysqld runs"));
     }
-    match state.job {
-        None => Ok(()),
+    Ok(())
+}
+
+/// Refused while a job is under way; true if it is one of this kind.
+pub(crate) fn under_way(agent: &Agent, kind: JobKind) -> Result<bool, ActError> {
+    match agent.state().job {
+        None => Ok(false),
+        Some(job) if job.kind == kind => Ok(true),
         Some(job) => Err(ActError::wrong_state(format!(
             "{:?} is under way: {}",
             job.kind, job.stage

@@ -10,7 +10,7 @@ use crate::options::Options;
 
 /// Forced values that are read back at run time: variable, value on the
 /// command line, value as `SELECT @@` shows it.
-const FORCED: [(&str, &str, &str); 21] = [
+const FORCED: [(&str, &str, &str); 22] = [
     ("gtid_mode", "ON", "ON"),
     ("enforce_gtid_consistency", "ON", "ON"),
     ("log_replica_updates", "ON", "1"),
@@ -22,6 +22,7 @@ const FORCED: [(&str, &str, &str); 21] = [
     ("binlog_error_action", "ABORT_SERVER", "ABORT_SERVER"),
     // ON would throw away received, acknowledged, unapplied transactions.
     ("relay_log_recovery", "OFF", "0"),
+    ("binlog_order_commits", "ON", "1"),
     ("relay_log_purge", "ON", "1"),
     ("skip_replica_start", "ON", "1"),
     ("replica_preserve_commit_order", "ON", "1"),

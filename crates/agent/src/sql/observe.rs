@@ -34,7 +34,16 @@ pub(crate) struct Observation {
     /// Replicas that acknowledge to this source, as it believes.
     pub(crate) ackers: u32,
     /// Changes when the receiver hears from its source.
-    pub(crate) source_pulse: Option<String>,
+    pub(crate) source_pulse: Option<Pulse>,
+}
+
+/// The life sign of a source.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Pulse {
+    /// The receiver is connected.
+    pub(crate) attached: bool,
+    /// Heartbeats received, position reached.
+    pub(crate) beat: (Option<String>, BinlogPosition),
 }
 
 /// What was so when a round began.
@@ -93,15 +102,14 @@ pub(crate) async fn observe(
             statement: REPLICA,
             row,
         };
-        replication = Some(replication_of(&answer, &variables, &status)?);
+        let facts = replication_of(&answer, &variables, &status)?;
         let heartbeats = rows(session, HEARTBEATS, patience).await?;
         let count = heartbeats.first().and_then(|row| text(row, "heartbeats"));
-        pulse = Some(format!(
-            "{count:?} {:?}",
-            replication
-                .as_ref()
-                .map(|r| (r.position.clone(), r.receiver))
-        ));
+        pulse = Some(Pulse {
+            attached: facts.receiver == Receiver::Yes,
+            beat: (count, facts.position.clone()),
+        });
+        replication = Some(facts);
     }
     let server = Server {
         as_of: begun.as_of,

@@ -100,8 +100,9 @@ impl Instance {
         ] {
             fs::write(directory.join("app").join(file), text).unwrap();
         }
-        let settings = "[mysqld]\nbind-address=127.0.0.1\ninnodb_buffer_pool_size=64M\n\
-             innodb_redo_log_capacity=64M\nreplica_net_timeout=4\nmax_connections=100\n";
+        let settings = "[mysqld]\nbind-address=127.0.0.1\nskip_name_resolve=ON\n\
+                        replication_optimize_for_static_plugin_config=ON\nreplica_net_timeout=5\n\
+                        innodb_buffer_pool_size=64M\ninnodb_redo_log_capacity=32M\nmax_connections=100\n";
         fs::write(directory.join("config").join(layout::MY_CNF_FILE), settings).unwrap();
         Self {
             ordinal,
