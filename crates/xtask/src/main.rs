@@ -23,6 +23,8 @@ enum Task {
     Image(commands::image::Arguments),
     /// Everything that must hold, as CI runs it.
     Test(commands::test::Arguments),
+    /// The core against a model of MySQL, Kubernetes and the network, with faults by seed.
+    Sim(commands::sim::Arguments),
     /// Check the rules that a program can check.
     Tidy,
     /// Write the files that follow from the code.
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Task::Cluster(arguments) => commands::cluster::run(&arguments),
         Task::Image(arguments) => commands::image::run(&arguments),
         Task::Test(arguments) => Ok(commands::test::run(&arguments)),
+        Task::Sim(arguments) => commands::sim::run(&arguments),
         Task::Generate(arguments) => commands::generate::run(&arguments),
         Task::Demo(arguments) => commands::demo::run(&arguments),
         Task::Bench => commands::bench::run(),

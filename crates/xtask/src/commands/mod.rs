@@ -6,6 +6,7 @@ pub(crate) mod cluster;
 pub(crate) mod demo;
 pub(crate) mod generate;
 pub(crate) mod image;
+pub(crate) mod sim;
 pub(crate) mod test;
 pub(crate) mod tidy;
 pub(crate) mod workload;
