@@ -12,7 +12,7 @@ use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
 
 /// The same words about the same object are not repeated within this time.
-const REPEAT: Duration = Duration::from_secs(60);
+const REPEAT: Duration = Duration::from_mins(1);
 /// Events that wait for the API server; more are dropped, and that is logged.
 const WAITING_MAX: usize = 1024;
 /// A note may have 1 KiB.

@@ -110,8 +110,7 @@ fn resource(path: &str) -> &str {
     let skip = if parts.next() == Some("api") { 1 } else { 2 };
     let mut rest = parts.skip(skip);
     match (rest.next(), rest.next(), rest.next()) {
-        (Some("namespaces"), Some(_), Some(resource)) => resource,
-        (Some(resource), _, _) => resource,
+        (Some("namespaces"), Some(_), Some(resource)) | (Some(resource), _, _) => resource,
         (None, _, _) => "unknown",
     }
 }

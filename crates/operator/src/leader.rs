@@ -22,7 +22,7 @@ const RENEW: Duration = Duration::from_millis(1500);
 /// A request that takes longer is given up: the next one may do better.
 const REQUEST: Duration = Duration::from_secs(2);
 /// The holder stops this much before others may take over.
-const MARGIN: Duration = Duration::from_millis(1000);
+const MARGIN: Duration = Duration::from_secs(1);
 
 /// Whether we lead, asked before every side effect.
 #[derive(Debug, Clone)]
@@ -72,7 +72,8 @@ impl Term {
     }
 
     fn extend(&self, asked: Instant) {
-        let held = Duration::from_secs(u64::from(LEASE_SECONDS.unsigned_abs())) - MARGIN;
+        let held =
+            Duration::from_secs(u64::from(LEASE_SECONDS.unsigned_abs())).saturating_sub(MARGIN);
         let until = asked.duration_since(self.began) + held;
         self.until.store(millis(until), Ordering::SeqCst);
     }
@@ -203,7 +204,6 @@ impl Elector {
                     ..ObjectMeta::default()
                 },
                 spec: Some(self.spec(0)),
-                ..Lease::default()
             };
             return Self::won(self.api.create(&PostParams::default(), &lease).await);
         };

@@ -233,13 +233,12 @@ fn read(pem: &str) -> Result<Read, PkiError> {
             .value
             .general_names
             .iter()
-            .filter_map(|name| match name {
-                x509_parser::extensions::GeneralName::DNSName(dns) => Some((*dns).to_owned()),
-                #[allow(
-                    clippy::wildcard_enum_match_arm,
-                    reason = "a foreign enum of kinds of names; only DNS counts"
-                )]
-                _ => None,
+            .filter_map(|name| {
+                if let x509_parser::extensions::GeneralName::DNSName(dns) = name {
+                    Some((*dns).to_owned())
+                } else {
+                    None
+                }
             })
             .collect(),
         Ok(None) => Vec::new(),

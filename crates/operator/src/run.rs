@@ -224,7 +224,7 @@ fn watch(
         |_: &mut MySQLCluster| {},
     );
     watches.add(&caches.pods, managed(), |pod: &mut Pod| {
-        pod.spec = pod.spec.take().map(slim)
+        pod.spec = pod.spec.take().map(slim);
     });
     watches.add(&caches.claims, managed(), |_| {});
     watches.add(&caches.services, managed(), |_| {});

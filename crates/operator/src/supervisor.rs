@@ -18,7 +18,7 @@ use crate::context::{Context, Shared};
 
 /// First and longest pause after a panic.
 const PANIC_FIRST: Duration = Duration::from_secs(1);
-const PANIC_LONGEST: Duration = Duration::from_secs(60);
+const PANIC_LONGEST: Duration = Duration::from_mins(1);
 
 /// Where the watches say which cluster something of was touched. Goes nowhere
 /// while we do not lead.

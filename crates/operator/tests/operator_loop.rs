@@ -1,6 +1,12 @@
 //! The real loop over a fake API server and fake agents: what it does to one
 //! single-instance cluster, and what it must not do.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests, which clippy takes for other code"
+)]
+
 mod fake;
 
 use std::time::Duration;
@@ -102,7 +108,7 @@ async fn a_damaged_record_of_one_cluster_is_said_and_stops_no_other() {
     world.create_cluster("bad", &json!({"replicas": 1}));
     world.until_situation("bad", "Healthy").await;
     world.api.change("mysqlclusters", "bad", |bad| {
-        bad["status"]["ha"]["watermark"] = json!("torn")
+        bad["status"]["ha"]["watermark"] = json!("torn");
     });
     let before = world.api.writes().len();
     world.create_cluster("good", &json!({"replicas": 1}));

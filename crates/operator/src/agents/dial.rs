@@ -23,7 +23,7 @@ use wire::{Order, Reply};
 use crate::pki::Pair;
 
 /// TCP, TLS and HTTP/2 together; a Pod on a lost node answers nothing.
-const CONNECT: Duration = Duration::from_millis(1000);
+const CONNECT: Duration = Duration::from_secs(1);
 /// A state is a few kilobytes; a set with very many gaps may be more.
 pub(crate) const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 

@@ -5,6 +5,7 @@
 //! and what was told. Never decides: core does.
 
 mod act;
+mod aftermath;
 mod error;
 mod gap;
 mod observe;
@@ -12,6 +13,7 @@ mod order;
 mod record;
 mod report;
 mod story;
+mod telling;
 mod trouble;
 
 use std::collections::BTreeMap;
@@ -19,22 +21,21 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::{Change, MySQLCluster};
+use api::MySQLCluster;
 use k8s_openapi::api::core::v1::Pod;
-use katazuke_core::conditions;
 use katazuke_core::observed::Refusal;
-use katazuke_core::record::{Kind, Ordinal, Record, Step};
-use katazuke_core::{Action, Directive, Judgement, Observed, Plan, Situation, judge, plan};
+use katazuke_core::record::Ordinal;
+use katazuke_core::{Action, Judgement, Observed, Plan, Situation, judge, plan};
 use kube::{Api, ResourceExt};
 use time::OffsetDateTime;
 use tracing::Instrument;
 
 use crate::agents::{Address, Agents, Said};
 use crate::cache::Key;
-use crate::context::{Context, Findings, Shared, reference};
-use crate::metrics::{ClusterLabels, ErrorLabels, RefusalLabels, RoleLabel, RoleLabels};
+use crate::context::{Context, Findings, Shared};
+use crate::metrics::{ClusterLabels, ErrorLabels, RoleLabel};
 use crate::pki::InstanceName;
-use act::{Effect, Performed, Stage, act};
+use act::{Stage, act};
 use error::{PassError, Retry};
 use gap::Gap;
 use observe::{Sources, observe};
@@ -49,7 +50,7 @@ const QUICK: Duration = Duration::from_millis(250);
 /// Between passes while nothing has changed for [`STALE`], though not all is well.
 const CALM: Duration = Duration::from_secs(1);
 /// See [`CALM`].
-const STALE: Duration = Duration::from_secs(60);
+const STALE: Duration = Duration::from_mins(1);
 /// Least time between the beginnings of two passes, unless the record was written.
 const LEAST: Duration = Duration::from_millis(5);
 
@@ -349,253 +350,6 @@ impl Clustering {
         self.shared.wake.set_restless(restless(observed, judgement));
     }
 
-    /// What was performed, into memory, metrics and the log.
-    fn take_in(
-        &mut self,
-        decided: &Decided,
-        base: &Arc<MySQLCluster>,
-        performed: &[Performed<'_>],
-    ) -> TakenIn {
-        let observed = &decided.observed;
-        let mut taken = TakenIn {
-            base: base.clone(),
-            recorded: false,
-            told: Reported::default(),
-        };
-        for one in performed {
-            tracing::info!(action = ?one.action, result = ?one.result, "acted");
-            if let Some(told) = story::performed(observed, one) {
-                if matches!(
-                    one.result,
-                    Err(_) | Ok(Effect::Refused { .. } | Effect::Failed(_))
-                ) {
-                    taken
-                        .told
-                        .hindrance
-                        .get_or_insert_with(|| told.happening.note.clone());
-                }
-                taken.told.events.push(told);
-            }
-            match (one.action, &one.result) {
-                (Action::Record(after), Ok(Effect::Recorded(cluster))) => {
-                    taken.recorded = true;
-                    taken.base = Arc::new((**cluster).clone());
-                    self.written = Some(taken.base.clone());
-                    taken
-                        .told
-                        .events
-                        .extend(story::record(observed, &decided.judgement, after));
-                    self.change_of_primary(decided, after, &mut taken.told);
-                }
-                (Action::Order { to, directive, .. }, Ok(effect)) => {
-                    self.ordered(observed, *to, directive, effect, one.at);
-                }
-                (_, Err(error)) => {
-                    let labels = ErrorLabels {
-                        step: "act",
-                        reason: error.reason(),
-                    };
-                    self.context.metrics.errors.get_or_create(&labels).inc();
-                }
-                (
-                    Action::Record(_)
-                    | Action::Role { .. }
-                    | Action::CreateInstance { .. }
-                    | Action::DeletePod { .. },
-                    Ok(_),
-                ) => {}
-            }
-        }
-        taken
-    }
-
-    fn ordered(
-        &mut self,
-        observed: &Observed,
-        to: Ordinal,
-        directive: &Directive,
-        effect: &Effect,
-        at: Instant,
-    ) {
-        match effect {
-            Effect::Refused { gate, message } => {
-                self.context
-                    .metrics
-                    .refusals
-                    .get_or_create(&RefusalLabels {
-                        namespace: self.labels.namespace.clone(),
-                        cluster: self.labels.cluster.clone(),
-                        act: directive.name(),
-                        gate: gate_name(*gate),
-                    })
-                    .inc();
-                let refusal = Refusal {
-                    act: directive.name().to_owned(),
-                    version: observed.record.version,
-                    message: message.clone(),
-                };
-                self.refusals.insert(to, refusal);
-            }
-            Effect::Done | Effect::Started => {
-                self.refusals.remove(&to);
-                if matches!(directive, Directive::Open { .. }) {
-                    self.gap.open(at);
-                }
-            }
-            Effect::Failed(_) | Effect::Applied | Effect::AsWanted | Effect::Recorded(_) => {}
-        }
-    }
-
-    /// Begin and end of a change of primary, for the write gap.
-    fn change_of_primary(&mut self, decided: &Decided, after: &Record, told: &mut Reported) {
-        let before = &decided.observed.record;
-        let leaves = |record: &Record| {
-            let kind = record.transition.as_ref().map(|transition| transition.kind);
-            matches!(kind, Some(Kind::Failover | Kind::Switchover))
-        };
-        if !leaves(before) && leaves(after) {
-            self.gap.leave();
-        }
-        let (Some(ended), None) = (&before.transition, &after.transition) else {
-            return;
-        };
-        let gap = self.gap.end();
-        if ended.step != Step::Promoting {
-            return;
-        }
-        let name = |of: Option<Ordinal>| of.map(|of| decided.observed.name(of)).unwrap_or_default();
-        let latest = after.deposed.iter().max_by_key(|deposed| deposed.epoch);
-        let metrics = &self.context.metrics;
-        if let Some(gap) = gap {
-            metrics
-                .write_gap
-                .get_or_create(&self.labels)
-                .observe(gap.as_secs_f64());
-            metrics
-                .write_gap_last
-                .get_or_create(&self.labels)
-                .set(gap.as_secs_f64());
-        }
-        let mut change = Change {
-            at: report::now(),
-            from: name(ended.from),
-            to: name(after.primary_ordinal()),
-            reason: format!("request {}", ended.id),
-            write_gap_milliseconds: gap.and_then(|gap| u64::try_from(gap.as_millis()).ok()),
-        };
-        match ended.kind {
-            Kind::Failover => {
-                metrics.failovers.get_or_create(&self.labels).inc();
-                change.reason = latest.map_or_else(|| ended.id.clone(), |l| l.why.clone());
-                told.failover = Some(change);
-            }
-            Kind::Switchover => {
-                metrics.switchovers.get_or_create(&self.labels).inc();
-                told.switchover = Some(change);
-            }
-            Kind::Reconfigure => {}
-        }
-    }
-
-    async fn report(
-        &mut self,
-        decided: &Decided,
-        findings: &Findings,
-        taken: TakenIn,
-    ) -> Result<(), PassError> {
-        let TakenIn {
-            base,
-            recorded,
-            mut told,
-        } = taken;
-        let Decided {
-            observed,
-            judgement,
-            plan,
-        } = decided;
-        let reports = conditions::instances(observed);
-        told.events
-            .extend(story::situation(self.situation, judgement));
-        told.events
-            .extend(story::instances(observed, &reports, &mut self.former));
-        self.situation = Some(judgement.situation);
-        self.export_roles(observed, &reports);
-        self.tell(&base, observed, &told.events);
-        // The next pass follows at once, on the new record: it reports.
-        if recorded && told.switchover.is_none() && told.failover.is_none() {
-            return Ok(());
-        }
-        let report = report::Report {
-            observed,
-            judgement,
-            plan,
-            findings,
-            switchover: told.switchover,
-            failover: told.failover,
-            hindrance: told.hindrance,
-        };
-        let former = base.status.clone().unwrap_or_default();
-        let wanted = report::status(&report, &former, report::now());
-        if let Some(written) = report::write(&self.context.client, &base, &wanted).await? {
-            self.written = Some(Arc::new(written));
-        }
-        Ok(())
-    }
-
-    fn tell(&self, base: &MySQLCluster, observed: &Observed, events: &[story::Told]) {
-        let cluster = reference(base);
-        for told in events {
-            tracing::info!(
-                reason = told.happening.reason.name(),
-                note = told.happening.note,
-                "told"
-            );
-            self.context.voice.tell(&cluster, told.happening.clone());
-            let pod = told
-                .instance
-                .and_then(|of| self.context.caches.pods.get(&self.key, &observed.name(of)));
-            if let Some(pod) = pod {
-                self.context
-                    .voice
-                    .tell(&reference(&*pod), told.happening.clone());
-            }
-        }
-    }
-
-    fn export_roles(&mut self, observed: &Observed, reports: &[conditions::InstanceReport]) {
-        let labels = |instance: &str, role: RoleLabel| RoleLabels {
-            namespace: self.labels.namespace.clone(),
-            cluster: self.labels.cluster.clone(),
-            instance: instance.to_owned(),
-            role,
-        };
-        let now: BTreeMap<String, RoleLabel> = reports
-            .iter()
-            .filter_map(|report| {
-                let role = match report.role? {
-                    katazuke_core::observed::Role::Primary => RoleLabel::Primary,
-                    katazuke_core::observed::Role::Replica => RoleLabel::Replica,
-                };
-                Some((observed.name(report.ordinal), role))
-            })
-            .collect();
-        let metrics = &self.context.metrics;
-        for (instance, role) in &self.roles {
-            if now.get(instance) != Some(role) {
-                metrics.role.remove(&labels(instance, *role));
-            }
-        }
-        for (instance, role) in &now {
-            metrics.role.get_or_create(&labels(instance, *role)).set(1);
-        }
-        let ready = i64::try_from(now.len()).unwrap_or(i64::MAX);
-        metrics
-            .instances_ready
-            .get_or_create(&self.labels)
-            .set(ready);
-        self.roles = now;
-    }
-
     fn pause(&self, decided: &Decided) -> Next {
         Next::After(if !restless(&decided.observed, &decided.judgement) {
             RESYNC
@@ -605,38 +359,6 @@ impl Clustering {
             QUICK
         })
     }
-
-    /// Metrics of a cluster that is no longer ours to watch.
-    fn forget(&mut self) {
-        self.export_roles_none();
-        self.context.metrics.forget(&self.labels, self.situation);
-    }
-
-    fn export_roles_none(&mut self) {
-        for (instance, role) in std::mem::take(&mut self.roles) {
-            self.context.metrics.role.remove(&RoleLabels {
-                namespace: self.labels.namespace.clone(),
-                cluster: self.labels.cluster.clone(),
-                instance,
-                role,
-            });
-        }
-    }
-}
-
-/// What a pass hands to its report.
-#[derive(Default)]
-struct Reported {
-    events: Vec<story::Told>,
-    hindrance: Option<String>,
-    switchover: Option<Change>,
-    failover: Option<Change>,
-}
-
-struct TakenIn {
-    base: Arc<MySQLCluster>,
-    recorded: bool,
-    told: Reported,
 }
 
 /// While this holds, every change of an agent wakes the task, and a quick timer too.
@@ -652,17 +374,5 @@ fn actions(plan: &Plan) -> &[Action] {
     match plan {
         Plan::Do(actions) => actions,
         Plan::Settled | Plan::Wait(_) | Plan::NeedsHuman(_) => &[],
-    }
-}
-
-fn gate_name(refusal: wire::Refusal) -> &'static str {
-    match refusal {
-        wire::Refusal::Stale => "Stale",
-        wire::Refusal::NotMe => "NotMe",
-        wire::Refusal::WrongState => "WrongState",
-        wire::Refusal::Errant => "Errant",
-        wire::Refusal::Blocked => "Blocked",
-        wire::Refusal::NoSpace => "NoSpace",
-        wire::Refusal::Unknown => "Unknown",
     }
 }

@@ -40,7 +40,7 @@ pub(super) struct Report<'a> {
 pub(super) fn status(
     report: &Report<'_>,
     former: &MySQLClusterStatus,
-    now: Time,
+    now: &Time,
 ) -> MySQLClusterStatus {
     let Report {
         observed,
@@ -64,7 +64,7 @@ pub(super) fn status(
         observed_generation,
         conditions: all
             .iter()
-            .map(|condition| timed(condition, &former.conditions, observed_generation, &now))
+            .map(|condition| timed(condition, &former.conditions, observed_generation, now))
             .collect(),
         situation: Some(format!("{:?}", judgement.situation)),
         why: Some(why(judgement, plan, hindrance.as_deref())),

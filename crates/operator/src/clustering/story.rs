@@ -65,7 +65,6 @@ pub(super) fn situation(former: Option<Situation>, judgement: &Judgement) -> Opt
 /// A change of the record that was written in this pass.
 pub(super) fn record(observed: &Observed, judgement: &Judgement, after: &Record) -> Vec<Told> {
     let before = &observed.record;
-    let name = |of: Option<Ordinal>| of.map_or_else(|| "none".to_owned(), |of| observed.name(of));
     let mut told = transition(observed, judgement, before.transition.as_ref(), after);
     let (from, to) = (before.primary_ordinal(), after.primary_ordinal());
     match (&before.primary, &after.primary) {
@@ -78,8 +77,8 @@ pub(super) fn record(observed: &Observed, judgement: &Judgement, after: &Record)
             Reason::PrimaryElected,
             format!(
                 "{} is the primary after {} (epoch {})",
-                name(to),
-                name(from),
+                named(observed, to),
+                named(observed, from),
                 after.epoch
             ),
         )),
@@ -102,107 +101,75 @@ fn transition(
     before: Option<&Transition>,
     after: &Record,
 ) -> Vec<Told> {
-    let name = |of: Option<Ordinal>| of.map_or_else(|| "none".to_owned(), |of| observed.name(of));
-    let primary = after.primary_ordinal();
-    match (before, &after.transition) {
-        (
-            None,
-            Some(Transition {
-                kind: Kind::Failover,
-                from,
-                ..
-            }),
-        ) => {
-            vec![cluster(
-                Reason::FailoverStarted,
-                format!("{} is left: {}", name(*from), judgement.why),
-            )]
-        }
-        (
-            None,
-            Some(Transition {
-                kind: Kind::Switchover,
-                id,
-                from,
-                to,
-                ..
-            }),
-        ) => vec![cluster(
-            Reason::SwitchoverStarted,
-            format!("request {id}: from {} to {}", name(*from), name(*to)),
-        )],
+    let told = match (before, &after.transition) {
+        (None, Some(begun)) => began(observed, judgement, begun),
         (
             Some(was),
             Some(Transition {
-                kind: Kind::Failover,
                 step: Step::Promoting,
+                kind: Kind::Failover,
                 ..
             }),
         ) if was.step != Step::Promoting => {
-            vec![cluster(
-                Reason::AckersFenced,
-                format!(
-                    "no commit can be acknowledged any more; kept is {}",
-                    after.watermark
-                ),
-            )]
+            let kept = &after.watermark;
+            let note = format!("no commit can be acknowledged any more; kept is {kept}");
+            Some(cluster(Reason::AckersFenced, note))
         }
-        (
-            Some(Transition {
-                kind: Kind::Failover,
-                step: Step::Promoting,
-                from,
-                ..
-            }),
-            None,
-        ) => {
-            vec![cluster(
-                Reason::FailoverCompleted,
-                format!(
-                    "from {} to {} (epoch {})",
-                    name(*from),
-                    name(primary),
-                    after.epoch
-                ),
-            )]
+        (Some(ended), None) => over(observed, judgement, ended, after),
+        (Some(_), Some(_)) | (None, None) => None,
+    };
+    told.into_iter().collect()
+}
+
+fn named(observed: &Observed, of: Option<Ordinal>) -> String {
+    of.map_or_else(|| "none".to_owned(), |of| observed.name(of))
+}
+
+fn began(observed: &Observed, judgement: &Judgement, begun: &Transition) -> Option<Told> {
+    let (id, from) = (&begun.id, named(observed, begun.from));
+    match begun.kind {
+        Kind::Failover => {
+            let note = format!("{from} is left: {}", judgement.why);
+            Some(cluster(Reason::FailoverStarted, note))
         }
-        (
-            Some(Transition {
-                kind: Kind::Switchover,
-                step: Step::Promoting,
-                id,
-                from,
-                ..
-            }),
-            None,
-        ) => {
-            vec![cluster(
-                Reason::SwitchoverCompleted,
-                format!(
-                    "request {id}: from {} to {} (epoch {})",
-                    name(*from),
-                    name(primary),
-                    after.epoch
-                ),
-            )]
+        Kind::Switchover => {
+            let to = named(observed, begun.to);
+            let note = format!("request {id}: from {from} to {to}");
+            Some(cluster(Reason::SwitchoverStarted, note))
         }
-        (
-            Some(Transition {
-                kind: Kind::Failover | Kind::Switchover,
-                id,
-                ..
-            }),
-            None,
-        ) => vec![cluster(
+        Kind::Reconfigure => None,
+    }
+}
+
+fn over(
+    observed: &Observed,
+    judgement: &Judgement,
+    ended: &Transition,
+    after: &Record,
+) -> Option<Told> {
+    let (id, from) = (&ended.id, named(observed, ended.from));
+    let (primary, epoch) = (named(observed, after.primary_ordinal()), after.epoch);
+    let (reason, note) = match (ended.kind, ended.step) {
+        (Kind::Failover, Step::Promoting) => (
+            Reason::FailoverCompleted,
+            format!("from {from} to {primary} (epoch {epoch})"),
+        ),
+        (Kind::Switchover, Step::Promoting) => (
+            Reason::SwitchoverCompleted,
+            format!("request {id}: from {from} to {primary} (epoch {epoch})"),
+        ),
+        (Kind::Failover | Kind::Switchover, Step::Fencing | Step::Demoting | Step::Removing) => (
             Reason::TransitionAborted,
             format!(
-                "{id} was undone, {} stays the primary: {}",
-                name(primary),
+                "{id} was undone, {primary} stays the primary: {}",
                 judgement.why
             ),
-        )],
-        (None | Some(_), Some(_)) | (Some(_) | None, None) => Vec::new(),
-    }
+        ),
+        (Kind::Reconfigure, Step::Fencing | Step::Demoting | Step::Removing | Step::Promoting) => {
+            return None;
+        }
+    };
+    Some(cluster(reason, note))
 }
 
 fn ackers(observed: &Observed, before: &Record, after: &Record) -> Vec<Told> {

@@ -89,29 +89,29 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pod(status: serde_json::Value) -> Pod {
+    fn pod(status: &serde_json::Value) -> Pod {
         serde_json::from_value(json!({"metadata": {"name": "shop-0"}, "status": status})).unwrap()
     }
 
-    fn said(status: serde_json::Value) -> Option<(String, String)> {
+    fn said(status: &serde_json::Value) -> Option<(String, String)> {
         of(&pod(status)).map(|trouble| (trouble.reason, trouble.sentence))
     }
 
     #[test]
     fn a_pod_that_starts_or_runs_is_in_no_trouble() {
-        assert_eq!(said(json!({})), None);
+        assert_eq!(said(&json!({})), None);
         assert_eq!(
             said(
-                json!({"containerStatuses": [status(&json!({"waiting": {"reason": "ContainerCreating"}}))]})
+                &json!({"containerStatuses": [status(&json!({"waiting": {"reason": "ContainerCreating"}}))]})
             ),
             None
         );
         assert_eq!(
-            said(json!({"containerStatuses": [status(&json!({"running": {}}))]})),
+            said(&json!({"containerStatuses": [status(&json!({"running": {}}))]})),
             None
         );
         assert_eq!(
-            said(json!({"containerStatuses": [status(&json!({"terminated": {"exitCode": 0}}))]})),
+            said(&json!({"containerStatuses": [status(&json!({"terminated": {"exitCode": 0}}))]})),
             None
         );
     }
@@ -120,7 +120,7 @@ mod tests {
     fn the_scheduler_is_quoted() {
         let condition = json!({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available: 3 Insufficient memory."});
         assert_eq!(
-            said(json!({"conditions": [condition]})),
+            said(&json!({"conditions": [condition]})),
             Some((
                 "Unschedulable".into(),
                 "not scheduled: 0/3 nodes are available: 3 Insufficient memory.".into()
@@ -132,7 +132,7 @@ mod tests {
     fn the_kubelet_is_quoted_with_the_container_and_its_last_end() {
         assert_eq!(
             said(
-                json!({"initContainerStatuses": [status(&json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"mysql:nope\""}}))]})
+                &json!({"initContainerStatuses": [status(&json!({"waiting": {"reason": "ImagePullBackOff", "message": "Back-off pulling image \"mysql:nope\""}}))]})
             ),
             Some((
                 "ImagePullBackOff".into(),
@@ -143,7 +143,7 @@ mod tests {
             status(&json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s"}}));
         crashing["lastState"] = json!({"terminated": {"exitCode": 1}});
         assert_eq!(
-            said(json!({"containerStatuses": [crashing]})),
+            said(&json!({"containerStatuses": [crashing]})),
             Some((
                 "CrashLoopBackOff".into(),
                 "container mysqld: back-off 10s (it last ended with code 1)".into()

@@ -23,7 +23,7 @@ use crate::field_manager::{FieldManager, OnConflict};
 use crate::labels;
 
 /// After this time a yielded field is asked for once more.
-const ASK_AGAIN: Duration = Duration::from_secs(600);
+const ASK_AGAIN: Duration = Duration::from_mins(10);
 /// A watch that is not behind by more than this shows what we wrote.
 const WATCH_DELAY: Duration = Duration::from_secs(5);
 
@@ -283,11 +283,12 @@ pub(super) fn marked<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> V
 
 fn digest(value: &Value) -> String {
     let bytes = serde_json::to_vec(value).unwrap_or_default();
-    Sha256::digest(bytes)
+    let hash = Sha256::digest(bytes);
+    let short = hash
         .iter()
         .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+        .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+    format!("{short:016x}")
 }
 
 fn mark(value: &mut Value, digest: &str) {

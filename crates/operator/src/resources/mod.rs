@@ -34,7 +34,7 @@ use error::ReconcileError;
 use fetch::Fetched;
 
 /// Between looks while nothing changes: certificates grow old.
-const RESYNC: Duration = Duration::from_secs(60);
+const RESYNC: Duration = Duration::from_mins(1);
 
 /// A spec that was valid: what Pods and claims are built from.
 #[derive(Debug, PartialEq)]

@@ -93,12 +93,12 @@ impl FakeAgent {
         }
         let body = request.into_body().collect().await.unwrap().to_bytes();
         let order: Order = serde_json::from_slice(&body).unwrap();
-        let reply = self.obey(order);
+        let reply = self.obey(&order);
         let body = Bytes::from(serde_json::to_vec(&reply).unwrap());
         Response::new(Full::new(body).boxed_unsync())
     }
 
-    fn obey(&self, order: Order) -> Reply {
+    fn obey(&self, order: &Order) -> Reply {
         let mut state = self.state.lock().unwrap();
         self.orders.lock().unwrap().push(order.clone());
         if order.stamp.version < state.seen.version {
@@ -143,7 +143,21 @@ impl FakeAgent {
                 server.offline = false;
             }),
             Act::EnsureApp => server(&mut state, |server| server.app_ready = true),
-            act => {
+            act @ (Act::Clone { .. }
+            | Act::Follow { .. }
+            | Act::Admit { .. }
+            | Act::Fence
+            | Act::FenceSelf
+            | Act::CatchUp
+            | Act::ServeReads
+            | Act::CloseReads
+            | Act::Freeze { .. }
+            | Act::Thaw { .. }
+            | Act::Kill
+            | Act::Stop
+            | Act::Discard { .. }
+            | Act::DiscardRelayLogs { .. }
+            | Act::Peers) => {
                 outcome = Outcome::Failed {
                     message: format!("{act:?} is not modelled"),
                 }

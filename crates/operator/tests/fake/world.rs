@@ -52,7 +52,7 @@ impl World {
         tokio::spawn(async move {
             run_over(client, options, stop, metrics, term)
                 .await
-                .unwrap()
+                .unwrap();
         });
         tokio::spawn(kubelet(world.api.clone(), world.agents.clone(), net));
         world

@@ -20,7 +20,7 @@ fn cluster(annotation: Option<&str>) -> MySQLCluster {
     cluster
 }
 
-fn state(mysqld: serde_json::Value) -> wire::AgentState {
+fn state(mysqld: &serde_json::Value) -> wire::AgentState {
     serde_json::from_value(json!({
         "instance": "shop-0", "agent_version": "0.1.0", "cluster_uid": "cluster-uid",
         "incarnation": "boot-1", "seen": {"version": 4, "epoch": 1}, "not_strict": [1],
@@ -75,7 +75,7 @@ fn picture(
 
 #[test]
 fn a_running_primary_is_read_with_waiters_drift_and_a_tail_that_proves_nothing() {
-    let seen = agent(&fresh(state(running(false, false))));
+    let seen = agent(&fresh(state(&running(false, false))));
     let Mysqld::Running(server) = &seen.mysqld else {
         panic!("{seen:?}")
     };
@@ -101,7 +101,7 @@ fn access_is_what_both_switches_say() {
         (false, true, Access::Opening),
         (false, false, Access::Writes),
     ] {
-        let seen = agent(&fresh(state(running(read_only, offline))));
+        let seen = agent(&fresh(state(&running(read_only, offline))));
         assert_eq!(seen.server().map(|server| server.access), Some(access));
     }
 }
