@@ -55,7 +55,7 @@ fn free_port() -> u16 {
 /// A program that starts mysqld out of the root file system it was installed in.
 fn mysqld(directory: &Path) -> PathBuf {
     let root = std::env::var("KATAZUKE_MYSQL_ROOT").expect(
-        "KATAZUKE_MYSQL_ROOT must name a root file system with mysqld in it; `cargo xtask test mysqld` sets it",
+        "KATAZUKE_MYSQL_ROOT must name a root file system with mysqld in it; `cargo xtask test --tier mysqld` sets it",
     );
     let root = Path::new(&root);
     assert!(
