@@ -65,6 +65,17 @@ async fn a_peer_that_is_not_on_the_list_is_cut_off_and_stays_out_after_a_boot() 
     };
     let replica = cluster.until_server(1, "receiver cut off", cut).await;
     assert!(replica.executed.contains(&cluster.server(0).await.executed));
+    cluster.raise_version();
+    cluster.done(0, Act::Peers).await;
+    let attached = |server: &wire::Server| {
+        server
+            .replication
+            .as_ref()
+            .is_some_and(|r| r.receiver == Receiver::Yes)
+    };
+    cluster.until_server(1, "receiver attached", attached).await;
+    // The list changes while the server cannot be told: its init file tells it.
+    cluster.raise_version();
     cluster.done_without_peers(0, Act::Kill).await;
     cluster.done_without_peers(0, Act::Boot).await;
     cluster
@@ -94,14 +105,7 @@ async fn a_peer_that_is_not_on_the_list_is_cut_off_and_stays_out_after_a_boot() 
         "account statements are not binlogged"
     );
     assert!(server.read_only && server.offline);
-    cluster
-        .until_server(1, "receiver attached", |server| {
-            server
-                .replication
-                .as_ref()
-                .is_some_and(|r| r.receiver == Receiver::Yes)
-        })
-        .await;
+    cluster.until_server(1, "receiver attached", attached).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
