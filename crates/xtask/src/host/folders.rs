@@ -1,7 +1,10 @@
 //! Where things are kept. Never the system's own folders: what a task makes is
 //! in the project or in the user's cache.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
+
+use super::{HostError, create_folder};
 
 /// The top folder of this checkout.
 pub fn project_root() -> PathBuf {
@@ -20,4 +23,30 @@ pub fn cache_folder() -> PathBuf {
         .or_else(|| from("HOME").map(|home| home.join(".cache")))
         .unwrap_or_else(|| project_root().join("target"))
         .join("katazuke")
+}
+
+/// Makes a thing of the cache unless it is there. Two tasks that want the same
+/// at once do not disturb each other: the second waits and finds it made. So
+/// `make` must let the thing appear last, and complete.
+pub fn made_once<E: From<HostError>>(
+    thing: &Path,
+    make: impl FnOnce() -> Result<(), E>,
+) -> Result<(), E> {
+    if thing.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = thing.parent() {
+        create_folder(folder)?;
+    }
+    let path = thing.with_extension("lock");
+    let failed = |source| HostError::File {
+        doing: "lock",
+        path: path.clone(),
+        source,
+    };
+    let mut options = OpenOptions::new();
+    let lock = options.create(true).truncate(false).write(true).open(&path);
+    let lock = lock.map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    if thing.exists() { Ok(()) } else { make() }
 }

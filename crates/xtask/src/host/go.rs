@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{HostError, Progress, cache_folder, create_folder, key_of, project_root, read, run};
+use super::{HostError, Progress, cache_folder, key_of, made_once, project_root, read, run};
 
 /// The programs built from hack/local-cluster.
 #[derive(Debug, Clone)]
@@ -24,17 +24,18 @@ pub fn local_kube(progress: &Progress) -> Result<LocalKube, HostError> {
         localkube: folder.join("localkube"),
         pause: folder.join("pause"),
     };
-    if built.localkube.exists() && built.pause.exists() {
-        return Ok(built);
-    }
-    check_go(&module)?;
-    progress.step("building the local Kubernetes with Go (about ten minutes the first time)");
-    create_folder(&folder)?;
-    let kubernetes = required_version(&module, "k8s.io/kubernetes")?;
-    build(&module, "./pause", &built.pause, "-s -w")?;
-    build(&module, ".", &built.localkube, &version_flags(&kubernetes))?;
-    progress.step("built the local Kubernetes");
+    made_once(&built.localkube, || build_both(&module, &built, progress))?;
     Ok(built)
+}
+
+fn build_both(module: &Path, built: &LocalKube, progress: &Progress) -> Result<(), HostError> {
+    check_go(module)?;
+    progress.step("building the local Kubernetes with Go (about ten minutes the first time)");
+    let kubernetes = required_version(module, "k8s.io/kubernetes")?;
+    build(module, "./pause", &built.pause, "-s -w")?;
+    build(module, ".", &built.localkube, &version_flags(&kubernetes))?;
+    progress.step("built the local Kubernetes");
+    Ok(())
 }
 
 fn build(module: &Path, package: &str, to: &Path, linker_flags: &str) -> Result<(), HostError> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::archive::{Recipe, write_archive, write_program_layer};
 use super::{ImageError, PAUSE, mysql_archive};
 use crate::host::{
-    HostError, LocalKube, Progress, bound, cache_folder, create_folder, key_of, line_of,
+    HostError, LocalKube, Progress, bound, cache_folder, create_folder, key_of, line_of, made_once,
     remove_folder, run, sha256, write,
 };
 
@@ -32,24 +32,31 @@ pub fn golden(programs: &LocalKube, progress: &Progress) -> Result<Golden, Image
     let mysql = mysql_archive(progress)?;
     let folder = cache_folder().join(format!("images-{}", key(&mysql, programs)?));
     let root = folder.join("root");
-    if root.exists() {
-        return Ok(Golden { root });
-    }
-    progress.step("unpacking the images");
+    made_once(&root, || {
+        progress.step("unpacking the images");
+        unpack(&folder, &root, programs, &mysql)
+    })?;
+    Ok(Golden { root })
+}
+
+fn unpack(
+    folder: &Path,
+    root: &Path,
+    programs: &LocalKube,
+    mysql: &PathBuf,
+) -> Result<(), ImageError> {
     let work = folder.with_extension("unfinished");
     remove_folder(&work)?;
     create_folder(&work)?;
     let pause = pause_archive(&programs.pause, &work)?;
-    import(&work, &[&pause, &mysql])?;
-    create_folder(&folder)?;
+    import(&work, &[&pause, mysql])?;
     let from = work.join("root");
-    std::fs::rename(&from, &root).map_err(|source| HostError::File {
+    std::fs::rename(&from, root).map_err(|source| HostError::File {
         doing: "rename",
         path: from,
         source,
     })?;
-    remove_folder(&work)?;
-    Ok(Golden { root })
+    Ok(remove_folder(&work)?)
 }
 
 fn key(mysql: &Path, programs: &LocalKube) -> Result<String, ImageError> {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::archive::{Recipe, write_archive};
 use super::{ImageError, MYSQL};
-use crate::host::{Progress, cache_folder, create_folder, key_of, read, remove_file, run};
+use crate::host::{Progress, cache_folder, key_of, made_once, read, remove_file, run};
 
 const SERIES: &str = "9.7";
 const SUITE: &str = "sid";
@@ -31,32 +31,28 @@ const PREPARE: &str = r#"mkdir -p "$1/var/lib/mysql-files" && chown 999:999 "$1/
 pub fn mysql_archive(progress: &Progress) -> Result<PathBuf, ImageError> {
     let key = key_of(&[SERIES, SUITE, PACKAGES, PREPARE, &LEFT_OUT.concat()]);
     let archive = cache_folder().join(format!("mysql-{SERIES}-{key}.tar"));
-    if archive.exists() {
-        return Ok(archive);
-    }
+    made_once(&archive, || make(&archive, progress))?;
+    Ok(archive)
+}
+
+fn make(archive: &Path, progress: &Progress) -> Result<(), ImageError> {
     progress.step("making the MySQL image from Debian packages (about a minute)");
-    create_folder(&cache_folder())?;
     let layer = archive.with_extension("layer");
     let version = archive.with_extension("version");
     bootstrap(&layer, &version)?;
     let found = read(&version)?.trim().to_owned();
     if !found.contains(&format!("Ver {SERIES}.")) {
-        return Err(ImageError::MysqlVersion {
-            found,
-            wanted: SERIES,
-        });
+        let wanted = SERIES;
+        return Err(ImageError::MysqlVersion { found, wanted });
     }
-    write_archive(
-        &Recipe {
-            name: MYSQL,
-            entrypoint: &[],
-        },
-        &layer,
-        &archive,
-    )?;
+    let recipe = Recipe {
+        name: MYSQL,
+        entrypoint: &[],
+    };
+    write_archive(&recipe, &layer, archive)?;
     remove_file(&layer)?;
     progress.step(&format!("made the MySQL image: {found}"));
-    Ok(archive)
+    Ok(())
 }
 
 fn bootstrap(layer: &Path, version: &Path) -> Result<(), ImageError> {
