@@ -138,10 +138,7 @@ fn every_spec_is_accepted_or_refused_as_its_file_says() {
 
 #[test]
 fn what_deploy_holds_is_accepted() {
-    let stage = e2e::bare_stage();
-    stage.apply(&project_root().join("deploy")).unwrap();
-    stage
-        .cluster
-        .kubectl(["delete", "namespace", manifests::OPERATOR_NAMESPACE])
+    e2e::bare_stage()
+        .apply(&project_root().join("deploy"))
         .unwrap();
 }

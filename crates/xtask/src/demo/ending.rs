@@ -94,21 +94,28 @@ pub(super) fn delete(stage: &Stage, name: &Name, terminal: &mut Terminal) -> Res
 
 /// For whoever wants to play.
 pub(super) fn how_to_use(stage: &Stage, name: &Name) -> Result<(), DemoError> {
+    let login = stage.login(name)?;
+    let service = manifests::names::primary_service(&name.name);
+    let secret = manifests::names::app_secret(&name.name);
+    let instance = manifests::names::instance(&name.name, 0);
     let Name { namespace, name } = name;
-    let target = stage.primary(&Name::new(namespace, name), TABLE)?;
     println!(
-        "\nThe cluster is left running.\n\n\
-         kubectl:   export KUBECONFIG={kubeconfig}\n           \
-         kubectl --namespace {namespace} get mysqlcluster {name} --watch\n\
-         MySQL:     cargo xtask cluster client mysql --host={address} --user={user} \\\n           \
-         --password=\"$(kubectl --namespace {namespace} get secret {name}-app \
-         --output jsonpath='{{.data.password}}' | base64 --decode)\" {database}\n\
-         break it:  cargo xtask cluster node kz-1 crash; cargo xtask cluster node kz-1 start\n\
-         the end:   cargo xtask cluster down\n",
+        "
+The cluster is left running.
+
+kubectl    export KUBECONFIG={kubeconfig}
+           kubectl --namespace {namespace} get mysqlcluster {name} --watch
+           (without a kubectl of your own: cargo xtask cluster kubectl …)
+MySQL      password=$(kubectl --namespace {namespace} get secret {secret} --output jsonpath='{{.data.password}}' | base64 --decode)
+           kubectl --namespace {namespace} exec --stdin --tty {instance} --container mysqld -- \\
+             mysql --host={service} --user={user} --password=\"$password\" {database}
+break it   cargo xtask cluster node kz-1 crash; cargo xtask cluster node kz-1 start
+           kubectl --namespace {namespace} annotate mysqlcluster {name} --overwrite mysql.katazuke.dev/switchover=mine-1
+the end    cargo xtask cluster down
+",
         kubeconfig = stage.cluster.kubeconfig().display(),
-        address = target.address.ip(),
-        user = target.login.user,
-        database = target.login.database,
+        user = login.user,
+        database = login.database,
     );
     Ok(())
 }

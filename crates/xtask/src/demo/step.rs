@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::Pod;
+
 use super::DemoError;
 use super::score::{Measured, Score, seconds};
 use crate::stage::{LogScan, Name, Picture, Stage, Wait};
@@ -70,6 +72,27 @@ pub enum LeaderWas {
     OnThatNode,
 }
 
+/// What was there when the fault was made.
+struct Before {
+    picture: Picture,
+    primary: String,
+    uid: String,
+    at_micros: u64,
+}
+
+impl Before {
+    /// The record or the health changed since. Kubernetes keeps whole seconds.
+    fn has_moved(&self, now: &Picture) -> bool {
+        let second = self.at_micros / 1_000_000 * 1_000_000;
+        let changed = now.changed_micros("Healthy");
+        now.version() > self.picture.version() || changed.is_some_and(|when| when >= second)
+    }
+
+    fn request(&self) -> Option<&str> {
+        self.picture.handled_request()
+    }
+}
+
 /// A cluster, its writer, and what was measured so far.
 #[derive(Debug)]
 pub struct Play<'a> {
@@ -109,10 +132,17 @@ impl<'a> Play<'a> {
         let before = self.settled(terminal)?;
         self.first_epoch.get_or_insert(before.epoch());
         let primary = self.primary_of(&before)?;
+        let pod: Pod = self.stage.get(&self.name.namespace, &primary)?;
         let at = wall_micros();
         terminal.say(&format!("{} ({primary})", fault.title()));
         let leader = self.break_it(fault, &primary)?;
-        self.wait_for_change(fault, &before, at, terminal)?;
+        let before = Before {
+            uid: pod.metadata.uid.unwrap_or_default(),
+            primary: primary.clone(),
+            picture: before,
+            at_micros: at,
+        };
+        self.wait_for_effect(fault, &before, terminal)?;
         self.wait_for_flow_after(at, WRITES_SECONDS_MAX, terminal)?;
         let healthy = self.wait_for_whole(fault, at, terminal)?;
         let gap = self.gap(fault, at)?;
@@ -175,27 +205,39 @@ impl<'a> Play<'a> {
         Ok(was)
     }
 
-    /// That the operator noticed; else an old "Healthy" would be believed.
-    fn wait_for_change(
+    /// That the fault has had its effect; else an old "Healthy" would be
+    /// believed.
+    fn wait_for_effect(
         &mut self,
         fault: &Fault,
-        before: &Picture,
-        at: u64,
+        before: &Before,
         terminal: &mut Terminal,
     ) -> Result<(), DemoError> {
-        let what = format!("the operator to notice: {}", fault.title());
+        let what = format!("the effect of: {}", fault.title());
         let wait = Wait {
             what: &what,
             seconds_max: WRITES_SECONDS_MAX,
         };
-        let second = at / 1_000_000 * 1_000_000;
-        self.stage
-            .wait_until(&wait, terminal, &self.name, |picture| {
-                let moved = picture
-                    .changed_micros("Healthy")
-                    .is_some_and(|when| when >= second);
-                picture.version() > before.version() || moved
-            })?;
+        let name = self.name.clone();
+        self.stage.wait(&wait, terminal, &name, |stage| {
+            let Some(picture) = stage.look(&name)? else {
+                return Ok(None);
+            };
+            let is_seen = match fault {
+                Fault::KillMysqld | Fault::StartNode => before.has_moved(&picture),
+                Fault::ForceDeletePod => {
+                    let pods = stage.pods(&name)?;
+                    let pod = pods
+                        .iter()
+                        .find(|pod| pod.metadata.name.as_ref() == Some(&before.primary));
+                    let uid = pod.and_then(|pod| pod.metadata.uid.as_ref());
+                    uid.is_some_and(|uid| *uid != before.uid) && before.has_moved(&picture)
+                }
+                Fault::CrashNode => picture.epoch() > before.picture.epoch(),
+                Fault::SwitchOver { .. } => picture.handled_request() != before.request(),
+            };
+            Ok(is_seen.then_some(()))
+        })?;
         Ok(())
     }
 

@@ -47,6 +47,11 @@ impl Picture {
         self.ha().map_or(0, |ha| ha.epoch)
     }
 
+    /// The last request for a switchover that was done or refused.
+    pub fn handled_request(&self) -> Option<&str> {
+        self.ha()?.handled_request.as_deref()
+    }
+
     fn ha(&self) -> Option<&api::HaRecord> {
         self.resource.status.as_ref()?.ha.as_ref()
     }
