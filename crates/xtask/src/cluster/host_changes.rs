@@ -8,10 +8,9 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::host::{create_folder, read, remove_file, run, write};
+use crate::host::{create_folder, read, run, write};
 
 use super::ClusterError;
-use super::layout::Layout;
 
 /// The kubelet sets these, see its setupKernelTunables. Others that it or
 /// kube-proxy set belong to a network namespace and vanish with it.
@@ -24,9 +23,11 @@ const KERNEL_SETTINGS: [&str; 6] = [
     "kernel/keys/root_maxbytes",
 ];
 
+const NETNS: &str = "/run/netns";
+
 /// Well-known paths over which each node mounts its own folder.
 pub(super) const MOUNT_POINTS: [&str; 6] = [
-    "/run/netns",
+    NETNS,
     "/run/containerd",
     "/var/lib/kubelet",
     "/var/lib/cni",
@@ -34,57 +35,49 @@ pub(super) const MOUNT_POINTS: [&str; 6] = [
     "/var/log/containers",
 ];
 
+/// The machine before a cluster changes it.
 #[derive(Debug, Serialize, Deserialize)]
-struct Before {
+pub(super) struct Before {
     kernel_settings: BTreeMap<String, String>,
     missing_folders: Vec<PathBuf>,
     netns_was_a_mount: bool,
 }
 
-/// Writes down what is, unless an interrupted run has done so: by now its
-/// changes would be taken for the machine's own.
-pub(super) fn record(layout: &Layout) -> Result<(), ClusterError> {
-    if !layout.host_changes().exists() {
-        let settings = KERNEL_SETTINGS
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), setting(name)?)));
-        let missing = MOUNT_POINTS
-            .iter()
-            .map(PathBuf::from)
-            .filter(|path| !path.exists());
-        let before = Before {
-            kernel_settings: settings.collect(),
-            missing_folders: missing.collect(),
-            netns_was_a_mount: is_mount(Path::new("/run/netns"))?,
-        };
-        write(
-            &layout.host_changes(),
-            serde_json::to_string_pretty(&before)?,
-        )?;
-    }
+/// Looks; changes nothing.
+pub(super) fn look() -> Result<Before, ClusterError> {
+    let settings = KERNEL_SETTINGS
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), setting(name)?)));
+    let folders = MOUNT_POINTS.iter().map(PathBuf::from);
+    Ok(Before {
+        kernel_settings: settings.collect(),
+        missing_folders: folders.filter(|path| !path.exists()).collect(),
+        netns_was_a_mount: is_mount(Path::new(NETNS))?,
+    })
+}
+
+/// Makes the mount points that are missing.
+pub(super) fn make_mount_points() -> Result<(), ClusterError> {
     for folder in MOUNT_POINTS {
         create_folder(Path::new(folder))?;
     }
     Ok(())
 }
 
-/// Puts back what was recorded; nothing recorded, nothing done.
-pub(super) fn restore(layout: &Layout) -> Result<(), ClusterError> {
-    if !layout.host_changes().exists() {
-        return Ok(());
-    }
+/// Makes the machine what it was.
+pub(super) fn restore(before: Before) -> Result<(), ClusterError> {
     let Before {
         kernel_settings,
         missing_folders,
         netns_was_a_mount,
-    } = serde_json::from_str(&read(&layout.host_changes())?)?;
+    } = before;
     for (name, value) in kernel_settings {
         if setting(&name).as_ref() != Some(&value) {
             write(&Path::new("/proc/sys").join(&name), &value)?;
         }
     }
-    let netns = Path::new("/run/netns");
     // `ip netns add` mounts the folder on itself. Somebody else's namespace in it stays.
+    let netns = Path::new(NETNS);
     let is_empty = std::fs::read_dir(netns).is_ok_and(|mut entries| entries.next().is_none());
     if !netns_was_a_mount && is_empty && is_mount(netns)? {
         run(Command::new("umount").arg(netns))?;
@@ -93,7 +86,7 @@ pub(super) fn restore(layout: &Layout) -> Result<(), ClusterError> {
         // Not empty means that somebody uses it by now.
         let _ = std::fs::remove_dir(folder);
     }
-    Ok(remove_file(&layout.host_changes())?)
+    Ok(())
 }
 
 fn setting(name: &str) -> Option<String> {

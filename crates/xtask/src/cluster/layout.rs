@@ -85,10 +85,6 @@ impl Layout {
         self.state.join("lock")
     }
 
-    pub(super) fn host_changes(&self) -> PathBuf {
-        self.state.join("host-changes.json")
-    }
-
     pub(super) fn logs(&self) -> PathBuf {
         self.state.join("logs")
     }

@@ -30,7 +30,9 @@ pub(super) fn remove_all(layout: &Layout) -> Result<(), ClusterError> {
         cgroup::remove(&group)?;
     }
     network::remove()?;
-    host_changes::restore(layout)?;
+    if let Some(before) = claim::before() {
+        host_changes::restore(before)?;
+    }
     remove_file(&layout.settings())?;
     remove_file(&layout.kubeconfig())?;
     let folders = [

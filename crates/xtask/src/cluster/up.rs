@@ -105,8 +105,8 @@ fn make(
         address: API_ON_HOST,
     })?;
     remove_folder(&layout.logs())?;
-    claim::claim(layout)?;
-    host_changes::record(layout)?;
+    claim::claim(layout, host_changes::look()?)?;
+    host_changes::make_mount_points()?;
     for host in [CONTROL_PLANE, CLIENT_NAMESPACE] {
         cgroup::make_for_host(host)?;
     }
