@@ -79,7 +79,8 @@ impl Fenced {
                 Err(why) => missing.push((member.ordinal, why)),
             }
         }
-        let needed = fenced_needed(&observed.record);
+        // With |K| < k one fenced member is needed all the same: somebody has to be elected.
+        let needed = fenced_needed(&observed.record).map(|needed| needed.max(1));
         match needed {
             Some(needed) if members.len() >= needed => Ok(Fenced { members }),
             Some(_) | None => Err(Unfenced {
