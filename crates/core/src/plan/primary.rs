@@ -69,7 +69,14 @@ pub(super) fn promote(observed: &Observed) -> Steps {
         .transition
         .as_ref()
         .map_or(0, |transition| transition.since);
-    if server.as_of_version >= since && server.access == Access::Writes {
+    let opened = server.access == Access::Writes;
+    let promoted = server.replication.is_none() && server.semi_sync.is_some();
+    // R5 goes by its own transition: whoever lives again waits for the end of this one.
+    let lives_again = |member: &crate::record::Member| {
+        standing(observed, member.ordinal) == Standing::Reincarnated
+    };
+    let others_wait = promoted && record.ackers.iter().any(lives_again);
+    if server.as_of_version >= since && (opened || others_wait) {
         steps.record(Some(Record {
             transition: None,
             ..record.next()
