@@ -253,6 +253,7 @@ fn report(observed: &Observed, ordinal: Ordinal) -> InstanceReport {
         | Standing::StartFails(_)
         | Standing::ToKill
         | Standing::ToFollow
+        | Standing::BeyondBinlogs(_)
         | Standing::CatchingUp
         | Standing::Admissible
         | Standing::Reincarnated
@@ -303,6 +304,7 @@ fn word(standing: &Standing) -> &'static str {
         Standing::StartFails(_) => "StartFails",
         Standing::ToKill => "OldPrimaryAlive",
         Standing::ToFollow => "Detached",
+        Standing::BeyondBinlogs(_) => "BeyondBinlogs",
         Standing::ErrantInRelayLogs(_) | Standing::ToDiscard { .. } => "Errant",
         Standing::ErrantUnproven { .. } => "ErrantUnproven",
         Standing::CatchingUp => "CatchingUp",

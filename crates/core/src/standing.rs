@@ -41,6 +41,8 @@ pub enum Standing {
     ToKill,
     /// Runs, has nothing that the primary has not: to be attached.
     ToFollow,
+    /// Runs, and the primary's binlogs do not reach back to what it has: to be cloned anew.
+    BeyondBinlogs(String),
     /// Transactions only in its relay logs that nobody acknowledged: to be archived and reset.
     ErrantInRelayLogs(GtidSet),
     /// A tail that is proved to be unacknowledged: to be archived and cloned anew.
@@ -153,7 +155,7 @@ fn gated(observed: &Observed, agent: &Agent, data: &OnDisk) -> Standing {
         // Only in relay logs: reset after a boot that applies nothing.
         return Standing::ToBoot;
     }
-    match proved_unacknowledged(data, &errant, deposed, agent) {
+    match proved_unacknowledged(observed, &errant, agent, Some(data)) {
         Ok(epoch) => Standing::ToDiscard {
             epoch,
             kept: known,
@@ -171,33 +173,79 @@ fn known(primary: &Server, deposed: Option<&Deposed>) -> GtidSet {
     }
 }
 
-/// re-3: is every GTID of the tail proved to be unacknowledged?
+/// re-3: is every GTID of the tail proved to be unacknowledged? Also on a
+/// replica that received the tail of a server that was deposed.
 fn proved_unacknowledged(
-    data: &OnDisk,
+    observed: &Observed,
     errant: &GtidSet,
-    deposed: Option<&Deposed>,
     agent: &Agent,
+    data: Option<&OnDisk>,
 ) -> Result<u64, String> {
-    let Some(deposed) = deposed else {
-        return Err("no deposed record of this server says what was acknowledged".to_owned());
-    };
-    if let Some(uuid) = errant.uuids().find(|uuid| *uuid != deposed.uuid) {
-        return Err(format!(
-            "it holds transactions of server {uuid}, of which there is no deposed record"
-        ));
+    let mut epoch = 0;
+    for uuid in errant.uuids() {
+        let deposed = strict_record(observed, uuid)?;
+        if !errant.only(uuid).intersect(&deposed.kept).is_empty() {
+            return Err(format!(
+                "{} was kept when server {uuid} was deposed",
+                errant.only(uuid).intersect(&deposed.kept)
+            ));
+        }
+        epoch = epoch.max(deposed.epoch);
+        let own = agent.uuid() == Some(uuid);
+        if agent.not_strict.contains(&deposed.epoch) {
+            return Err(format!(
+                "its agent noted that it may have answered OK without acknowledgements in epoch {}",
+                deposed.epoch
+            ));
+        }
+        match data {
+            Some(data) if own => never_stopped_after(data, &errant.only(uuid))?,
+            Some(_) | None if own => {}
+            Some(_) | None => nobody_noted(observed, deposed.epoch)?,
+        }
     }
+    Ok(epoch)
+}
+
+fn strict_record(observed: &Observed, uuid: gtid::Uuid) -> Result<&Deposed, String> {
+    let Some(deposed) = observed.record.deposed(uuid) else {
+        return Err(format!(
+            "no deposed record of server {uuid} says what was acknowledged"
+        ));
+    };
     if !deposed.strict {
         return Err(format!(
-            "its epoch {} was not strict: it may have answered OK without acknowledgements",
+            "epoch {} of server {uuid} was not strict: it may have answered OK without acknowledgements",
             deposed.epoch
         ));
     }
-    if agent.not_strict.contains(&deposed.epoch) {
-        return Err(format!(
-            "its agent noted that it may have answered OK without acknowledgements in epoch {}",
-            deposed.epoch
-        ));
+    Ok(deposed)
+}
+
+/// The mark of a deposed server is with its own agent: all have to be asked.
+fn nobody_noted(observed: &Observed, epoch: u64) -> Result<(), String> {
+    for ordinal in (0..observed.spec.replicas).map(Ordinal) {
+        match observed.agent(ordinal) {
+            None => {
+                return Err(format!(
+                    "the agent of {} has to be asked what it noted of epoch {epoch}",
+                    observed.name(ordinal)
+                ));
+            }
+            Some(agent) if agent.not_strict.contains(&epoch) => {
+                return Err(format!(
+                    "the agent of {} noted that it may have answered OK without acknowledgements in epoch {epoch}",
+                    observed.name(ordinal)
+                ));
+            }
+            Some(_) => {}
+        }
     }
+    Ok(())
+}
+
+/// A clean shutdown answers OK to whoever waits (fact 5).
+fn never_stopped_after(data: &OnDisk, errant: &GtidSet) -> Result<(), String> {
     let in_tail = data
         .tail
         .iter()
@@ -216,7 +264,7 @@ fn proved_unacknowledged(
             "a clean shutdown follows them, which may have answered OK to waiting clients"
                 .to_owned(),
         ),
-        false => Ok(deposed.epoch),
+        false => Ok(()),
     }
 }
 
@@ -242,10 +290,12 @@ fn running(observed: &Observed, ordinal: Ordinal, agent: &Agent, server: &Server
 
 /// re-5: after every boot, before it is attached.
 fn detached(observed: &Observed, agent: &Agent, server: &Server, source: &Server) -> Standing {
-    let deposed = observed.record.deposed(server.uuid);
     let errant = server.received().subtract(&source.written());
     if errant.is_empty() {
-        return Standing::ToFollow;
+        return match purged_at_source(server) {
+            Some(error) => Standing::BeyondBinlogs(error),
+            None => Standing::ToFollow,
+        };
     }
     if agent.settled_milliseconds < SETTLED_MILLISECONDS {
         return Standing::Busy("comparing it with the primary".to_owned());
@@ -253,16 +303,17 @@ fn detached(observed: &Observed, agent: &Agent, server: &Server, source: &Server
     if errant.intersect(&server.executed).is_empty() {
         return Standing::ErrantInRelayLogs(errant);
     }
-    match deposed {
-        Some(deposed) if deposed.strict && !agent.not_strict.contains(&deposed.epoch) => {
-            Standing::ToKill
-        }
-        Some(_) | None => Standing::ErrantUnproven {
-            errant,
-            why: "no strict record of this server's deposition proves them unacknowledged"
-                .to_owned(),
-        },
+    // Proved or not is decided again before its next boot, with its files read.
+    match proved_unacknowledged(observed, &errant, agent, None) {
+        Ok(_) => Standing::ToKill,
+        Err(why) => Standing::ErrantUnproven { errant, why },
     }
+}
+
+/// ER_SERVER_SOURCE_FATAL_ERROR_READING_BINLOG: attaching again changes nothing.
+fn purged_at_source(server: &Server) -> Option<String> {
+    let error = server.replication.as_ref()?.receiver_error.as_ref()?;
+    (error.starts_with("13114") && error.contains("purged")).then(|| error.clone())
 }
 
 fn following(

@@ -100,6 +100,9 @@ pub(crate) fn shortcoming(standing: &Standing) -> Option<String> {
             Some("a server that is not the primary runs on and is to be stopped".to_owned())
         }
         Standing::ToFollow => Some("it is to be attached to the primary".to_owned()),
+        Standing::BeyondBinlogs(error) => Some(format!(
+            "the primary has not kept the binlogs that it would need ({error}); it is cloned anew on a new volume"
+        )),
         Standing::ErrantInRelayLogs(errant) => Some(format!(
             "its relay logs hold {errant}, which nobody acknowledged; they are archived and reset"
         )),

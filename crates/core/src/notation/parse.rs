@@ -553,7 +553,7 @@ fn replication(words: &Words, from: &str) -> Result<Replication> {
             .map(str::parse)
             .transpose()
             .map_err(|_| "lag= is no number")?,
-        receiver_error: None,
+        receiver_error: words.get("receiver-error").map(str::to_owned),
         applier_error: words.get("applier-error").map(str::to_owned),
     })
 }

@@ -120,6 +120,7 @@ fn one(observed: &Observed, ordinal: Ordinal, standing: Standing, steps: &mut St
                 },
             );
         }
+        Standing::BeyondBinlogs(_) => new_generation(observed, ordinal, steps),
         Standing::ToDiscard { epoch, kept, .. } => rebuild(observed, ordinal, epoch, kept, steps),
         Standing::ToAdmit => steps.order(
             observed,
@@ -174,6 +175,14 @@ fn rebuild(
         >= k
     {
         steps.order(observed, ordinal, Directive::Discard { epoch, kept });
+        return;
+    }
+    new_generation(observed, ordinal, steps);
+}
+
+/// Beside the primary onto a new volume, the old one kept: needs no other holder.
+fn new_generation(observed: &Observed, ordinal: Ordinal, steps: &mut Steps) {
+    if observed.spec.rebuild == Rebuild::Manual {
         return;
     }
     let claim = observed

@@ -1,6 +1,11 @@
-//! The role label, which Services follow. Off first in a demotion, on last in
-//! a promotion; a Pod whose role is not verified in this pass has none. The
-//! label says what is, it never makes it so.
+//! The role label, which Services follow. A Pod whose role is not verified in
+//! this pass has none; the label says what is, it never makes it so.
+//!
+//! One exception, measured: kube-proxy applies a change at once, but the next
+//! one only a second later (minSyncPeriod). Were the label taken off first and
+//! put on last, every hand-over would cost that second. So a primary that is
+//! left, whose agent answers, keeps the label while nobody can log in to it
+//! (frozen and offline, or no mysqld), until the next primary has its own.
 
 use crate::action::Action;
 use crate::observed::{Access, Instance, Observed, Role, Seen, Server};
@@ -42,7 +47,12 @@ fn wanted(
     has: Option<Role>,
 ) -> Option<Role> {
     let Seen::Unknown(silence) = &instance.agent else {
-        return verified(observed, ordinal);
+        let keeps = has == Some(Role::Primary) && holds_the_place(observed, ordinal);
+        return if keeps {
+            has
+        } else {
+            verified(observed, ordinal)
+        };
     };
     let is_primary = observed.record.primary_ordinal() == Some(ordinal);
     match has {
@@ -52,6 +62,29 @@ fn wanted(
             (!is_primary && brief).then_some(Role::Replica)
         }
         None => None,
+    }
+}
+
+/// Whether the primary that is left keeps the label until the next one has it.
+fn holds_the_place(observed: &Observed, ordinal: Ordinal) -> bool {
+    let Some(transition) = observed
+        .record
+        .transition
+        .as_ref()
+        .filter(|t| t.from == Some(ordinal))
+    else {
+        return false;
+    };
+    let next = observed
+        .record
+        .primary_ordinal()
+        .and_then(|primary| observed.instances.get(&primary));
+    match transition.step {
+        Step::Fencing | Step::Demoting => true,
+        Step::Promoting => next
+            .and_then(|next| next.pod.present())
+            .is_some_and(|pod| pod.role != Some(Role::Primary)),
+        Step::Removing => false,
     }
 }
 
