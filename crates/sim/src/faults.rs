@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     Cut(Option<Ordinal>, Ordinal, Way, u64),
     Isolate(Option<Ordinal>, Way, u64),
     CutFromOperators(Option<Ordinal>, Way, u64),
+    /// These instances (bits) on one side, the others and the operators on the other.
+    Partition(u32, u64),
     Freeze(Option<Ordinal>, u64),
     StallApplier(Ordinal, u64),
     Sigterm(Option<Ordinal>),
@@ -44,6 +46,10 @@ impl World {
         self.faults_until = self.now + length;
         let count = self.between(1, 9);
         let mut at = self.between(0, length / 2);
+        if self.rng.u32(0..4) == 0 {
+            let at = self.between(0, length / 2);
+            self.story(at);
+        }
         for _ in 0..count {
             let fault = self.draw();
             self.after(at, Event::Fault(fault));
@@ -53,6 +59,48 @@ impl World {
                 _ => self.between(0, length),
             }
             .min(length - 1);
+        }
+    }
+
+    /// Rows of faults that chance alone would rarely put together.
+    fn story(&mut self, at: u64) {
+        let time = self.between(6_000, 30_000);
+        let other = Ordinal(self.rng.u32(0..self.setting.replicas));
+        let primary = self.api.record.primary_ordinal().unwrap_or(Ordinal(0));
+        let row = match self.rng.u32(0..5) {
+            // OKs that lie, then a failover because nobody hears of them (fact 5).
+            0 => vec![
+                (0, Fault::Isolate(None, Way::Both, time)),
+                (1_500, Fault::Sigterm(Some(primary))),
+                (200, Fault::NodeDies(Some(primary), time)),
+            ],
+            // A tail that is only in relay logs, on the wrong side.
+            1 => vec![
+                (0, Fault::StallApplier(other, time)),
+                (0, Fault::Partition(1 << primary.0 | 1 << other.0, time)),
+            ],
+            // Acknowledgements get lost, then the primary.
+            2 => vec![
+                (0, Fault::Isolate(None, Way::To, time)),
+                (700, Fault::KillMysqld(Some(primary))),
+            ],
+            // The primary, then the candidate.
+            3 => vec![
+                (0, Fault::KillMysqld(None)),
+                (120, Fault::KillMysqld(Some(other))),
+                (200, Fault::NodeDies(None, time)),
+            ],
+            // A late leader.
+            _ => vec![
+                (0, Fault::OperatorPauses(0, time)),
+                (0, Fault::OperatorPauses(1, time / 2)),
+                (100, Fault::KillMysqld(None)),
+            ],
+        };
+        let mut at = at;
+        for (wait, fault) in row {
+            at += wait;
+            self.after(at, Event::Fault(fault));
         }
     }
 
@@ -89,7 +137,8 @@ impl World {
             31..41 => Fault::NodeDies(victim, time),
             41..44 => Fault::AllNodesDie(time),
             44..47 => Fault::LoseDisk(victim, time),
-            47..56 => Fault::Cut(victim, any, way, time),
+            47..49 => Fault::Partition(self.rng.u32(1..1 << self.setting.replicas), time),
+            49..56 => Fault::Cut(victim, any, way, time),
             56..64 => Fault::Isolate(victim, way, time),
             64..69 => Fault::CutFromOperators(victim, way, time),
             69..75 => Fault::Freeze(victim, time),
@@ -142,6 +191,7 @@ impl World {
             Fault::CutFromOperators(victim, way, time) => {
                 self.cut_from_operators(victim, way, time);
             }
+            Fault::Partition(side, time) => self.partition(side, time),
             Fault::Freeze(victim, time) => self.freeze(victim, time),
             Fault::StallApplier(victim, time) => {
                 let until = self.now + time;
@@ -173,7 +223,7 @@ impl World {
                 self.operators[operator].crash(now + time);
             }
             Fault::OperatorPauses(operator, time) => {
-                self.operators[operator].paused_until = now + time;
+                self.operators[operator].pauses_next = Some(time);
             }
             Fault::ApiDown(time) => self.api.down_until = now + time,
             Fault::Switchover(to) => {
@@ -190,9 +240,23 @@ impl World {
             | Fault::Cut(..)
             | Fault::Isolate(..)
             | Fault::CutFromOperators(..)
+            | Fault::Partition(..)
             | Fault::Freeze(..)
             | Fault::StallApplier(..)
             | Fault::Sigterm(_) => {}
+        }
+    }
+
+    fn partition(&mut self, side: u32, time: u64) {
+        let (here, there): (Vec<Ordinal>, Vec<Ordinal>) = self
+            .ordinals()
+            .partition(|ordinal| side >> ordinal.0 & 1 == 1);
+        for one in here {
+            self.cut_from_operators(Some(one), Way::Both, time);
+            for other in &there {
+                let (one, other) = (Place::Instance(one), Place::Instance(*other));
+                self.cut(one, other, Way::Both, time);
+            }
         }
     }
 
@@ -282,6 +346,7 @@ impl World {
         self.cuts.clear();
         self.api.down_until = 0;
         for operator in &mut self.operators {
+            operator.pauses_next = None;
             operator.paused_until = operator.paused_until.min(self.now);
             operator.down_until = operator.down_until.min(self.now);
         }

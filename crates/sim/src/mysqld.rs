@@ -232,6 +232,8 @@ pub(crate) struct Process {
     pub(crate) asking: Option<(u64, Told)>,
     /// When the kept connection last answered.
     pub(crate) answered: u64,
+    /// When the last frame to each operator arrives: streams keep their order.
+    pub(crate) arrives: [u64; 2],
 }
 
 impl Process {

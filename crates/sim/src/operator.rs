@@ -31,6 +31,8 @@ pub(crate) struct Operator {
     pub(crate) life: u64,
     pub(crate) paused_until: u64,
     pub(crate) down_until: u64,
+    /// Paused for this long as soon as it has decided something.
+    pub(crate) pauses_next: Option<u64>,
     pub(crate) heard: BTreeMap<Ordinal, Heard>,
     pub(crate) began: BTreeMap<Ordinal, (String, u64)>,
     pub(crate) refusals: BTreeMap<Ordinal, Refusal>,
@@ -56,6 +58,7 @@ impl Operator {
             life: 1,
             paused_until: 0,
             down_until: 0,
+            pauses_next: None,
             heard: BTreeMap::new(),
             began: BTreeMap::new(),
             refusals: BTreeMap::new(),
@@ -209,6 +212,9 @@ impl World {
         self.note(operator, &judgement, &planned);
         self.stir(observed.record.version);
         let Plan::Do(actions) = planned else { return };
+        if let Some(time) = self.operators[operator].pauses_next.take() {
+            self.operators[operator].paused_until = self.now + time;
+        }
         let life = self.operators[operator].life;
         for action in actions {
             let delay = self.between(0, 8);

@@ -155,9 +155,12 @@ fn explained(world: &World, situation: Situation, why: &str) -> bool {
     let weak = !world.weakly.is_empty();
     match situation {
         // A disk is gone, and with it what a proof would need (sections 3 and 6).
-        Situation::Blocked => disk_lost && why.contains("does not hold server"),
+        Situation::Blocked => disk_lost,
         Situation::AckedDataMissing | Situation::Diverged => disk_lost,
-        Situation::Degraded => why.contains("not proved that this may go") && (weak || disk_lost),
+        Situation::Degraded => {
+            why.contains("not proved that this may go")
+                && (weak || disk_lost || why.contains("noted that it may"))
+        }
         Situation::Deleting
         | Situation::StatusBehind
         | Situation::Paused

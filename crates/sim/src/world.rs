@@ -291,6 +291,7 @@ impl World {
             published: 0,
             asking: None,
             answered: self.now,
+            arrives: [0; 2],
         });
         self.try_lock(id);
         self.after(20, Event::Frame(id));
@@ -410,7 +411,16 @@ impl World {
                 continue;
             }
             let life = self.operators[operator].life;
-            let delay = self.between(1, 8);
+            let delay = match self.rng.u32(0..12) {
+                0 => self.between(50, 700),
+                _ => self.between(1, 8),
+            };
+            let now = self.now;
+            let Some(process) = self.process_mut(id) else {
+                return;
+            };
+            process.arrives[operator] = process.arrives[operator].max(now + delay);
+            let delay = process.arrives[operator] - now;
             let agent = Box::new(agent.clone());
             self.after(
                 delay,
