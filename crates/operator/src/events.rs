@@ -4,6 +4,7 @@
 //! told once a minute at most. Never decides anything.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -215,7 +216,7 @@ async fn publish(recorder: Recorder, mut waiting: mpsc::Receiver<Told>) {
         let reason = happening.reason.name();
         let event = Event {
             type_: happening.reason.kind(),
-            action: reason.clone(),
+            action: action(&happening),
             reason,
             note: Some(shorten(happening.note)),
             secondary: None,
@@ -226,6 +227,13 @@ async fn publish(recorder: Recorder, mut waiting: mpsc::Receiver<Told>) {
             Err(_) => tracing::warn!(reason = event.reason, "cannot tell an event in time"),
         }
     }
+}
+
+/// A series is one reason, object and action: other words are another series.
+fn action(happening: &Happening) -> String {
+    let mut hasher = DefaultHasher::new();
+    happening.note.hash(&mut hasher);
+    format!("{}-{:08x}", happening.reason.name(), hasher.finish() >> 32)
 }
 
 fn shorten(mut note: String) -> String {

@@ -2,6 +2,8 @@
 //! written table of what happens when another manager owns a field that we
 //! want. Never forces on the first try.
 
+use manifests::labels;
+
 /// A concern and the fields that it owns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldManager {
@@ -47,15 +49,13 @@ impl FieldManager {
         }
     }
 
-    /// The written table. `fields` are those of the conflict, as the API server
-    /// names them.
-    pub fn on_conflict(self, fields: &[String]) -> OnConflict {
-        let safety = |field: &String| {
-            field.contains("labels") && field.contains("mysql.katazuke.dev/role")
-                || field.starts_with(".metadata.ownerReferences")
-                || field.starts_with(".spec.selector")
-        };
-        if !fields.is_empty() && fields.iter().all(safety) {
+    /// The written table. `field` is named as the API server names it in a conflict.
+    pub fn on_conflict(self, field: &str) -> OnConflict {
+        let role = field.starts_with(".metadata.labels") && field.ends_with(labels::ROLE);
+        if role
+            || field.starts_with(".metadata.ownerReferences")
+            || field.starts_with(".spec.selector")
+        {
             OnConflict::Take
         } else {
             OnConflict::Yield
@@ -69,19 +69,13 @@ mod tests {
 
     #[test]
     fn only_fields_on_which_safety_rests_are_taken() {
-        let take = |field: &str| FieldManager::Services.on_conflict(&[field.to_owned()]);
-        assert_eq!(take(".spec.selector"), OnConflict::Take);
+        let on = |field: &str| FieldManager::Services.on_conflict(field);
+        assert_eq!(on(".spec.selector"), OnConflict::Take);
         assert_eq!(
-            take(".metadata.labels.mysql.katazuke.dev/role"),
+            on(".metadata.labels.mysql.katazuke.dev/role"),
             OnConflict::Take
         );
-        assert_eq!(take(".spec.type"), OnConflict::Yield);
-        assert_eq!(take(".metadata.labels.team"), OnConflict::Yield);
-        assert_eq!(FieldManager::Services.on_conflict(&[]), OnConflict::Yield);
-        let mixed = [".spec.selector".to_owned(), ".spec.type".to_owned()];
-        assert_eq!(
-            FieldManager::Services.on_conflict(&mixed),
-            OnConflict::Yield
-        );
+        assert_eq!(on(".spec.type"), OnConflict::Yield);
+        assert_eq!(on(".metadata.labels.team"), OnConflict::Yield);
     }
 }

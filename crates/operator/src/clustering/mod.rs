@@ -193,7 +193,8 @@ impl Clustering {
             decided = self.decide(&base, &said, &findings)?;
         }
         self.note(&decided);
-        let (actions, valid) = (actions(&decided.plan), findings.valid.as_deref());
+        let valid = findings.valid.as_deref();
+        let actions = actions(&decided.plan, valid.is_some());
         let stage = Stage {
             context: &self.context,
             live: &base,
@@ -201,7 +202,7 @@ impl Clustering {
             agents: &self.agents,
             valid,
         };
-        let performed = act(&stage, actions).await;
+        let performed = act(&stage, &actions).await;
         let taken = self.take_in(&decided, &base, &performed);
         let next = match taken.recorded {
             true => Next::Now,
@@ -370,9 +371,17 @@ fn restless(observed: &Observed, judgement: &Judgement) -> bool {
     !settled || observed.record.transition.is_some()
 }
 
-fn actions(plan: &Plan) -> &[Action] {
-    match plan {
-        Plan::Do(actions) => actions,
+/// What can be performed: no Pod without a spec that was valid once. That there
+/// is none is said by the task of owned objects.
+fn actions(plan: &Plan, has_valid_spec: bool) -> Vec<Action> {
+    let planned = match plan {
+        Plan::Do(actions) => actions.as_slice(),
         Plan::Settled | Plan::Wait(_) | Plan::NeedsHuman(_) => &[],
-    }
+    };
+    let creates = |action: &Action| matches!(action, Action::CreateInstance { .. });
+    planned
+        .iter()
+        .filter(|action| has_valid_spec || !creates(action))
+        .cloned()
+        .collect()
 }

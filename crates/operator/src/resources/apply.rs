@@ -181,28 +181,35 @@ impl<K: Resource<DynamicType = ()> + DeserializeOwned + Clone + Debug> One<K> {
             Err(kube::Error::Api(status)) if status.code == 409 => status,
             Err(error) => return Err(self.refused(error)),
         };
-        let mut conflict = conflict(&self.object, &status);
+        let conflict = conflict(&self.object, &status);
         if conflict.fields.is_empty() {
             return Err(self.refused(kube::Error::Api(status)));
         }
-        let params = match self.manager.on_conflict(&conflict.fields) {
-            OnConflict::Take => {
-                conflict.taken = true;
-                params.force()
-            }
-            OnConflict::Yield => {
-                take_out_all(&mut value, &conflict);
-                memory.yielded.insert(
-                    self.object.clone(),
-                    Yielded {
-                        digest: self.digest.clone(),
-                        conflict: conflict.clone(),
-                        since: Instant::now(),
-                    },
-                );
-                params
-            }
+        let (taken, yielded): (Vec<String>, Vec<String>) = conflict
+            .fields
+            .iter()
+            .cloned()
+            .partition(|field| self.manager.on_conflict(field) == OnConflict::Take);
+        // Only what is left in the value can be taken by force.
+        let params = if taken.is_empty() {
+            params
+        } else {
+            params.force()
         };
+        let conflict = Conflict {
+            taken: yielded.is_empty(),
+            fields: if yielded.is_empty() { taken } else { yielded },
+            ..conflict
+        };
+        if !conflict.taken {
+            take_out_all(&mut value, &conflict);
+            let entry = Yielded {
+                digest: self.digest.clone(),
+                conflict: conflict.clone(),
+                since: Instant::now(),
+            };
+            memory.yielded.insert(self.object.clone(), entry);
+        }
         let applied = self
             .api
             .patch(&self.name, &params, &Patch::Apply(&value))

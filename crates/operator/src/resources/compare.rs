@@ -8,6 +8,8 @@ use serde_json::{Map, Value};
 
 /// Keys under which quantities live.
 const QUANTITIES: [&str; 3] = ["requests", "limits", "capacity"];
+/// A map that is compared as a whole.
+const SELECTOR: &str = "selector";
 /// Keys by which an element of a list is known.
 const NAMES: [&str; 4] = ["uid", "name", "port", "key"];
 
@@ -36,6 +38,8 @@ fn has_field(live: &Map<String, Value>, key: &str, wanted: &Value) -> bool {
                     .is_some_and(|live| same_quantity(live, wanted))
             })
         }
+        // One key more and it selects something else.
+        (live, wanted) if key == SELECTOR => live == wanted,
         (live, wanted) => has(live, wanted),
     }
 }
@@ -124,6 +128,16 @@ mod tests {
         ));
         assert!(!has(&live, &json!({"metadata": {"labels": {"b": "1"}}})));
         assert!(has(&live, &json!({"metadata": {"annotations": {}}})));
+    }
+
+    #[test]
+    fn a_selector_with_one_key_more_is_another_selector() {
+        let live = json!({"spec": {"selector": {"a": "1", "evil": "1"}}});
+        assert!(!has(&live, &json!({"spec": {"selector": {"a": "1"}}})));
+        assert!(has(
+            &live,
+            &json!({"spec": {"selector": {"a": "1", "evil": "1"}}})
+        ));
     }
 
     #[test]
