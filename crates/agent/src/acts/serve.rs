@@ -98,6 +98,8 @@ pub(crate) async fn freeze(hands: &mut Hands<'_>, bound: Duration) -> Result<Out
         shut(hands, bound).await?;
     }
     lock(&hands.running.facts).serving = None;
+    // Nobody logs in any more while the Service still leads here.
+    hands.session.run("SET GLOBAL offline_mode=ON").await?;
     kill_clients(&mut hands.session).await?;
     hands.observe().await?;
     Ok(Outcome::Done)

@@ -465,6 +465,35 @@ mod tests {
         );
     }
 
+    /// Written by mysqld 9.7.4 for `gtid_next='AUTOMATIC:blue'`.
+    const TAGGED: &str = "8bdc0d6b2a01000000510000005300000000\
+         00027400000202a90291035503f2b103f10322c503b1025604f1030000000204080608626c75650808\
+         0a0c0c7fe4047f4284610610d1021283120bf2f3c699";
+    /// The Previous_gtids of the file after it.
+    const TAGGED_PREVIOUS: &str = "8bdc0d6b230100000075000000f400000080000102000000000001aae4d579\
+         ecfc11f1ac2b02fc0000000100010000000000000001000000000000000200000000000000aae4d579ecfc11f1\
+         ac2b02fc0000000108626c7565010000000000000001000000000000000300000000000000fe7c2eb4";
+
+    fn bytes_of(hex: &str) -> Vec<u8> {
+        let digits = hex.as_bytes().chunks(2);
+        digits
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn tagged_gtids_are_read_as_the_server_writes_them() {
+        let events = [
+            bytes_of(TAGGED_PREVIOUS),
+            bytes_of(TAGGED),
+            query("CREATE DATABASE f"),
+        ];
+        let found = scan(&file(true, &events));
+        let uuid = "aae4d579-ecfc-11f1-ac2b-02fc00000001";
+        assert_eq!(found.previous, set(&format!("{uuid}:1:blue:1-2")));
+        assert_eq!(found.gtids, set(&format!("{uuid}:blue:2")));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {

@@ -74,3 +74,28 @@ pub async fn rows(client: &mut Conn) -> BTreeSet<u64> {
     let rows: Vec<u64> = client.query("SELECT id FROM w").await.unwrap();
     rows.into_iter().collect()
 }
+
+pub async fn writers(cluster: &super::Cluster, count: usize) -> Writers {
+    let mut client = cluster.instances[0].client().await.unwrap();
+    client
+        .query_drop("CREATE TABLE IF NOT EXISTS w (id BIGINT PRIMARY KEY)")
+        .await
+        .unwrap();
+    let mut clients = Vec::new();
+    for _ in 0..count {
+        clients.push(cluster.instances[0].client().await.unwrap());
+    }
+    Writers::start(clients)
+}
+
+pub async fn until_written(writers: &Writers, count: usize) {
+    let deadline = std::time::Instant::now() + super::PATIENCE;
+    while writers.count() < count {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "only {} writes",
+            writers.count()
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
