@@ -3,13 +3,13 @@
 //!
 //! One exception, measured: kube-proxy applies a change at once, but the next
 //! one only a second later (minSyncPeriod). Were the label taken off first and
-//! put on last, every hand-over would cost that second. So a primary that is
-//! left, whose agent answers, keeps the label while nobody can log in to it
-//! (frozen and offline, or no mysqld), until the next primary has its own.
+//! put on last, every hand-over would cost that second. So a primary whose agent
+//! answers keeps the label while nobody can log in to it (offline, or without a
+//! mysqld), until it serves again or the next primary has its own.
 
 use crate::action::Action;
 use crate::observed::{Access, Instance, Observed, Role, Seen, Server};
-use crate::record::{Ordinal, Step};
+use crate::record::{Ordinal, Step, Transition};
 
 /// Labels that differ from what was verified.
 pub(super) fn changes(observed: &Observed) -> Vec<Action> {
@@ -65,27 +65,22 @@ fn wanted(
     }
 }
 
-/// Whether the primary that is left keeps the label until the next one has it.
+/// Whether an instance that has the primary's label keeps it although it does
+/// not serve now: the recorded primary, and the former one until the next has it.
 fn holds_the_place(observed: &Observed, ordinal: Ordinal) -> bool {
-    let Some(transition) = observed
-        .record
-        .transition
-        .as_ref()
-        .filter(|t| t.from == Some(ordinal))
-    else {
+    let record = &observed.record;
+    let Some(primary) = record.primary_ordinal() else {
         return false;
     };
-    let next = observed
-        .record
-        .primary_ordinal()
-        .and_then(|primary| observed.instances.get(&primary));
-    match transition.step {
-        Step::Fencing | Step::Demoting => true,
-        Step::Promoting => next
-            .and_then(|next| next.pod.present())
-            .is_some_and(|pod| pod.role != Some(Role::Primary)),
-        Step::Removing => false,
+    if primary == ordinal {
+        return true;
     }
+    let next = observed.instances.get(&primary);
+    let next_has_it = next
+        .and_then(|next| next.pod.present())
+        .is_some_and(|pod| pod.role == Some(Role::Primary));
+    let promoting = |t: &Transition| t.step == Step::Promoting && t.from == Some(ordinal);
+    record.transition.as_ref().is_some_and(promoting) && !next_has_it
 }
 
 /// Whether the record says that its primary is being left.
