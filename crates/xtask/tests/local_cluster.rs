@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::cell::Cell;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use xtask::cluster::{self, Cluster, Cut, Existing, Options, Snapshot};
+use xtask::cluster::{self, Cluster, ClusterError, Cut, Existing, Options, Snapshot};
 use xtask::host::Progress;
 
 /// There is one cluster per machine.
@@ -20,6 +21,8 @@ static MACHINE: Mutex<()> = Mutex::new(());
 /// The machine, with no cluster on it before and after.
 struct Machine {
     before: Snapshot,
+    /// Whether there may be a cluster that is ours to remove.
+    used: Cell<bool>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -33,8 +36,23 @@ impl Machine {
         );
         Self {
             before: Snapshot::take().unwrap(),
+            used: Cell::new(false),
             _turn: turn,
         }
+    }
+
+    fn up(&self, nodes: u8) -> Cluster {
+        let cluster = cluster::up(&Options {
+            nodes,
+            existing: Existing::Keep,
+            progress: Progress::shown(),
+        });
+        let others = matches!(
+            cluster,
+            Err(ClusterError::Busy { .. } | ClusterError::Other { .. })
+        );
+        self.used.set(!others);
+        cluster.unwrap()
     }
 
     fn assert_as_before(&self) {
@@ -49,19 +67,12 @@ impl Machine {
 impl Drop for Machine {
     fn drop(&mut self) {
         // A failed test must not fail those after it; its logs stay.
-        if let Err(error) = cluster::down() {
+        if self.used.get()
+            && let Err(error) = cluster::down()
+        {
             eprintln!("could not take the cluster down: {error}");
         }
     }
-}
-
-fn up(nodes: u8) -> Cluster {
-    cluster::up(&Options {
-        nodes,
-        existing: Existing::Keep,
-        progress: Progress::shown(),
-    })
-    .unwrap()
 }
 
 /// A Pod as strict as ours: not root, nothing writable but its volume.
@@ -121,7 +132,7 @@ fn run_pod(cluster: &Cluster, name: &str, node: &str) {
         .unwrap();
 }
 
-fn in_pod(cluster: &Cluster, pod: &str, script: &str) -> Result<String, cluster::ClusterError> {
+fn in_pod(cluster: &Cluster, pod: &str, script: &str) -> Result<String, ClusterError> {
     // The command waits by itself: kubectl's own time-out does not end an exec.
     cluster.kubectl(["exec", pod, "--", "timeout", "5", "sh", "-ec", script])
 }
@@ -193,10 +204,22 @@ fn kill_everything() {
     );
 }
 
+/// With the flags of the build, whose compiled packages are used again.
+#[test]
+fn the_parts_in_go_pass_their_own_tests() {
+    let module = xtask::host::project_root().join("hack/local-cluster");
+    for verb in ["vet", "test"] {
+        let mut go = Command::new("go");
+        go.current_dir(&module).env("CGO_ENABLED", "0");
+        go.args([verb, "-trimpath", "-tags", "providerless"]);
+        xtask::host::run(go.args(["./forward", "./pause", "./volumes"])).unwrap();
+    }
+}
+
 #[test]
 fn nothing_is_left_after_everything_was_killed() {
     let machine = Machine::take();
-    let cluster = up(3);
+    let cluster = machine.up(3);
     run_pod(&cluster, "db", "kz-2");
     assert!(
         !cluster::leftovers().unwrap().is_empty(),
@@ -212,6 +235,7 @@ fn nothing_is_left_after_up_was_killed_in_the_middle() {
     let machine = Machine::take();
     let mut killed_in_the_middle = 0;
     for milliseconds in [150, 600, 2000] {
+        machine.used.set(true);
         let mut up = Command::new(env!("CARGO_BIN_EXE_xtask"))
             .args(["cluster", "up"])
             .spawn()
@@ -232,9 +256,9 @@ fn nothing_is_left_after_up_was_killed_in_the_middle() {
 #[test]
 fn faults_are_what_they_are_called_and_can_be_undone() {
     let machine = Machine::take();
-    let cluster = up(3);
+    let cluster = machine.up(3);
     run_pod(&cluster, "db", "kz-2");
-    a_second_up_keeps_the_cluster(&cluster);
+    a_second_up_keeps_the_cluster(&machine, &cluster);
     the_client_host_reaches_services_and_pods_until_cut(&cluster);
     a_frozen_node_is_silent_until_thawed(&cluster);
     the_api_server_comes_back_and_logs_who_wrote(&cluster);
@@ -246,7 +270,7 @@ fn faults_are_what_they_are_called_and_can_be_undone() {
     machine.assert_as_before();
 }
 
-fn a_second_up_keeps_the_cluster(cluster: &Cluster) {
+fn a_second_up_keeps_the_cluster(machine: &Machine, cluster: &Cluster) {
     let uid = [
         "get",
         "namespace",
@@ -254,7 +278,7 @@ fn a_second_up_keeps_the_cluster(cluster: &Cluster) {
         "--output=jsonpath={.metadata.uid}",
     ];
     let before = cluster.kubectl(uid).unwrap();
-    assert_eq!(up(3).kubectl(uid).unwrap(), before);
+    assert_eq!(machine.up(3).kubectl(uid).unwrap(), before);
 }
 
 fn address_of(cluster: &Cluster, kind: &str, path: &str) -> String {

@@ -125,12 +125,16 @@ fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), HostError> {
         let path = entry.map_err(failed)?.path();
         if path.is_dir() {
             sources(&path, files)?;
-        } else if ["go", "mod", "sum"]
-            .iter()
-            .any(|kind| path.extension().is_some_and(|is| is == *kind))
-        {
+        } else if is_source(&path) {
             files.push(path);
         }
     }
     Ok(())
+}
+
+/// What the programs are made of; their tests are not in them.
+fn is_source(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let kinds = [".go", ".mod", ".sum"];
+    kinds.iter().any(|kind| name.ends_with(kind)) && !name.ends_with("_test.go")
 }
