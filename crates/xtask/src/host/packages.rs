@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{HostError, Progress, run, succeed};
 
 /// A program and the Debian package that has it.
-const PROGRAMS: [(&str, &str); 15] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("containerd", "containerd"),
     ("ctr", "containerd"),
     ("runc", "runc"),
@@ -22,6 +22,8 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("setpriv", "util-linux"),
     ("unshare", "util-linux"),
     ("sha256sum", "coreutils"),
+    ("strip", "binutils"),
+    ("sysctl", "procps"),
 ];
 
 /// Makes sure that all programs are there.
@@ -31,6 +33,7 @@ pub fn ensure_packages(progress: &Progress) -> Result<(), HostError> {
         return Ok(());
     }
     let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    packages.sort_unstable();
     packages.dedup();
     let can_install = nix::unistd::geteuid().is_root() && is_there("apt-get");
     if !can_install {
@@ -56,11 +59,8 @@ fn is_there(program: &str) -> bool {
 }
 
 fn install(packages: &[&str]) -> Result<(), HostError> {
-    // A package's own service must not start: containerd is run per node.
     let mut install = Command::new("apt-get");
-    install
-        .env("DEBIAN_FRONTEND", "noninteractive")
-        .env("RUNLEVEL", "1");
+    install.env("DEBIAN_FRONTEND", "noninteractive");
     install
         .args(["install", "--yes", "--quiet", "--no-install-recommends"])
         .args(packages);
