@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use api::{GROUP, KIND, VERSION};
 use kube::Api;
-use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+};
 use serde::Deserialize;
 use xtask::host::project_root;
 use xtask::stage::{Stage, StageError};
@@ -62,28 +64,28 @@ fn clusters(stage: &Stage) -> Api<DynamicObject> {
 fn judge(stage: &Stage, case: &Case) -> Result<(), String> {
     let clusters = clusters(stage);
     let name = case.judged.metadata.name.clone().unwrap();
-    let real = PostParams::default();
-    let dry = PostParams {
-        dry_run: true,
-        ..PostParams::default()
-    };
-    let mut version = None;
+    // Applied, as an update by replacement would race with an operator.
+    let apply = PatchParams::apply("e2e");
     for document in &case.before {
-        let created = stage
-            .ask("create", clusters.create(&real, document))
+        let document = Patch::Apply(document);
+        stage
+            .ask("apply", clusters.patch(&name, &apply, &document))
             .unwrap();
-        version = created.metadata.resource_version;
     }
-    let mut judged = case.judged.clone();
-    judged.metadata.resource_version.clone_from(&version);
-    let answer = match version {
-        None => stage.ask("create", clusters.create(&dry, &judged)),
-        Some(_) => stage.ask("replace", clusters.replace(&name, &dry, &judged)),
-    };
-    if !case.before.is_empty() {
+    let answer = if case.before.is_empty() {
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        stage.ask("create", clusters.create(&dry, &case.judged))
+    } else {
+        let dry = apply.dry_run();
+        let judged = Patch::Apply(&case.judged);
+        let answer = stage.ask("apply", clusters.patch(&name, &dry, &judged));
         let now = DeleteParams::default();
         stage.ask("delete", clusters.delete(&name, &now)).unwrap();
-    }
+        answer
+    };
     match answer {
         Ok(_) => Ok(()),
         Err(StageError::Api { source, .. }) => Err(source.to_string()),
