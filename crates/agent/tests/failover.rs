@@ -20,7 +20,7 @@ use tier::{
     Cluster, PATIENCE, received,
     writers::{rows, until_written, writers},
 };
-use wire::{Act, Mysqld, Outcome, Refusal, Volume};
+use wire::{Act, Mysqld, Outcome, Receiver, Refusal, Volume};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_acknowledged_write_is_lost_when_the_primary_is_killed_under_load() {
@@ -293,7 +293,8 @@ async fn a_frozen_primary_is_seen_by_its_agent_and_by_its_acker_and_can_be_ended
     loop {
         let primary = cluster.instances[0].frame().await.unwrap();
         let acker = cluster.instances[1].frame().await.unwrap();
-        if primary.unanswered_milliseconds > 2000 && silent(&acker) > 2000 {
+        // Beyond replica_net_timeout: by now the receiver knocks again and again.
+        if primary.unanswered_milliseconds > 2000 && silent(&acker) > 7000 {
             break;
         }
         assert!(Instant::now() < deadline, "{primary:?} {acker:?}");
@@ -305,6 +306,14 @@ async fn a_frozen_primary_is_seen_by_its_agent_and_by_its_acker_and_can_be_ended
         "frozen is not gone"
     );
     cluster.raise_epoch();
+    let begun = Instant::now();
+    let state = cluster.done(1, Act::Fence).await;
+    eprintln!("fence of a knocking receiver took {:?}", begun.elapsed());
+    let Mysqld::Running { server } = state.mysqld else {
+        panic!("killed by its fence")
+    };
+    let replication = server.replication.unwrap();
+    assert!(replication.receiver == Receiver::No && !replication.semi_sync_enabled);
     let begun = Instant::now();
     let state = cluster.done(0, Act::FenceSelf).await;
     assert!(

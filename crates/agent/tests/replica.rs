@@ -91,6 +91,21 @@ async fn an_applier_that_a_client_blocks_is_freed_when_the_replica_must_catch_up
         reader.query_drop("DO 1").await.is_err(),
         "the client was not what blocked"
     );
+    let unknown = "00000000-0000-0000-0000-000000000001:1".parse().unwrap();
+    let beyond = cluster
+        .order(
+            1,
+            Act::Promote {
+                until: unknown,
+                k: 0,
+            },
+        )
+        .await;
+    assert!(
+        matches!(beyond.outcome, Outcome::Refused { .. }),
+        "{:?}",
+        beyond.outcome
+    );
     cluster.promote(1, 0).await;
     cluster.open_writes(1, 0).await;
     let mut client = cluster.instances[1].client().await.unwrap();
