@@ -62,7 +62,9 @@ pub(super) fn finish(observed: &Observed) -> Option<Record> {
     let holders = 1 + others
         .filter(|acker| *acker != out && holds(observed, *acker, primary))
         .count();
-    (holders >= record.k as usize)
+    // With |K| < k nothing was acknowledged in this epoch; what was before is in the watermark.
+    let k = record.k as usize;
+    (holders >= k || record.ackers.len() < k)
         .then(|| replaced(observed, out))
         .flatten()
 }
