@@ -7,6 +7,7 @@ use crate::observed::{Access, Mode, Mysqld, Observed, Volume};
 use crate::primary::{PrimaryView, Suspicion, provable, resumable, suspicion, view};
 use crate::record::{Member, Step, Transition};
 use crate::semisync::{Fenced, Unfenced, attached, everything_held, k_wanted};
+use crate::standing::{Standing, standing};
 use crate::steady;
 
 /// Nouns; the first that holds is the one. Shared by code, status, events, metrics and docs.
@@ -155,6 +156,26 @@ fn bootstrapping(observed: &Observed) -> Option<Judgement> {
     ))
 }
 
+/// What keeps instances from becoming ackers that does not pass by itself:
+/// troubles of their Pods, and what a human has to decide. Empty when nothing.
+fn hindrances(observed: &Observed) -> String {
+    let mut hindrances = troubles(observed);
+    for ordinal in observed.instances.keys().copied() {
+        if Some(ordinal) == observed.record.primary_ordinal() {
+            continue;
+        }
+        let standing = standing(observed, ordinal);
+        let stays = matches!(
+            standing,
+            Standing::ErrantUnproven { .. } | Standing::VolumeUnreadable(_)
+        );
+        if let Some(why) = steady::shortcoming(&standing).filter(|_| stays) {
+            hindrances = format!("{hindrances}; {}: {why}", observed.name(ordinal));
+        }
+    }
+    hindrances
+}
+
 /// What Kubernetes says of Pods that do not run; empty when nothing.
 pub(crate) fn troubles(observed: &Observed) -> String {
     let troubles: Vec<String> = observed
@@ -263,10 +284,11 @@ fn promoting(observed: &Observed) -> Option<Judgement> {
         PrimaryView::Answers | PrimaryView::Starting => Some(judged(
             Situation::Promoting,
             format!(
-                "{name} is the primary of epoch {} and is opened when {} ackers are attached, {} are",
+                "{name} is the primary of epoch {} and is opened when {} ackers are attached, {} are{}",
                 observed.record.epoch,
                 observed.record.k,
-                attached(observed).len()
+                attached(observed).len(),
+                hindrances(observed)
             ),
         )),
         // The new primary is lost as well: judged like any other.
@@ -378,14 +400,14 @@ fn serving(observed: &Observed) -> Judgement {
             }
             (true, true, true) => format!("{name} is being opened"),
         };
-        return judged(Situation::Opening, format!("{why}{}", troubles(observed)));
+        return judged(Situation::Opening, format!("{why}{}", hindrances(observed)));
     }
     if attached < k as usize {
         return judged(
             Situation::WritesWaiting,
             format!(
                 "{name} serves, but commits wait: {k} ackers are needed, {attached} are attached{}",
-                troubles(observed)
+                hindrances(observed)
             ),
         );
     }
