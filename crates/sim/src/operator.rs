@@ -209,7 +209,7 @@ impl World {
             }
             Plan::Settled | Plan::Wait(_) | Plan::NeedsHuman(_) => (observed, judgement, first),
         };
-        self.note(operator, &judgement, &planned);
+        self.note(operator, &observed, &judgement, &planned);
         self.stir(observed.record.version);
         let Plan::Do(actions) = planned else { return };
         if let Some(time) = self.operators[operator].pauses_next.take() {
@@ -232,7 +232,13 @@ impl World {
         }
     }
 
-    fn note(&mut self, operator: usize, judgement: &katazuke_core::Judgement, planned: &Plan) {
+    fn note(
+        &mut self,
+        operator: usize,
+        observed: &katazuke_core::Observed,
+        judgement: &katazuke_core::Judgement,
+        planned: &Plan,
+    ) {
         let settled = *planned == Plan::Settled;
         let since = self.last.as_ref().and_then(|last| last.settled_since);
         let changed = self
@@ -270,10 +276,20 @@ impl World {
             settled_since: settled.then(|| since.unwrap_or(self.now)),
         });
         if self.trace.is_some() {
+            let instances: Vec<String> = katazuke_core::conditions::instances(observed)
+                .into_iter()
+                .map(|line| {
+                    format!(
+                        "shop-{} {}: {}\n",
+                        line.ordinal, line.situation, line.message
+                    )
+                })
+                .collect();
             let words = format!(
-                "{:?}: {}\n{}",
+                "{:?}: {}\n{}{}",
                 judgement.situation,
                 judgement.why,
+                instances.concat(),
                 notation::plan(planned)
             );
             if self.operators[operator].words != words {

@@ -157,7 +157,11 @@ fn explained(world: &World, situation: Situation, why: &str) -> bool {
         // A disk is gone, and with it what a proof would need (sections 3 and 6).
         Situation::Blocked => disk_lost,
         Situation::AckedDataMissing | Situation::Diverged => disk_lost,
-        Situation::Degraded => {
+        // A tail that somebody may have been told OK for stays (re-4).
+        Situation::Degraded
+        | Situation::Promoting
+        | Situation::Opening
+        | Situation::WritesWaiting => {
             why.contains("not proved that this may go")
                 && (weak || disk_lost || why.contains("noted that it may"))
         }
@@ -168,12 +172,9 @@ fn explained(world: &World, situation: Situation, why: &str) -> bool {
         | Situation::Bootstrapping
         | Situation::FailingOver
         | Situation::SwitchingOver
-        | Situation::Promoting
         | Situation::ApplierBroken
         | Situation::PrimaryUnclear
         | Situation::Resuming
-        | Situation::Opening
-        | Situation::WritesWaiting
         | Situation::Healthy => false,
     }
 }
