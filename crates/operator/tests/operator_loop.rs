@@ -154,6 +154,45 @@ async fn a_refused_spec_is_said_and_the_database_goes_on() {
             .contains("sync_binlog")
     );
     assert_eq!(world.status("shop")["situation"], "Healthy");
-    // A Pod that goes is made again, from the last valid spec.
-    assert!(world.api.get("pods", "db", "shop-0").is_some());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_cluster_leaves_no_metrics_and_is_not_made_again() {
+    let world = World::start(5);
+    world.create_cluster("shop", &json!({"replicas": 1}));
+    world.until_situation("shop", "Healthy").await;
+    assert!(world.metrics.text().contains(r#"cluster="shop""#));
+    world.api.remove("mysqlclusters", "shop");
+    world.api.remove("pods", "shop-0");
+    world
+        .until("the metrics are gone", || {
+            !world.metrics.text().contains(r#"cluster="shop""#)
+        })
+        .await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(world.api.get("pods", "db", "shop-0").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_that_was_deleted_is_made_again_on_the_same_claim_also_while_the_spec_is_refused() {
+    let world = World::start(6);
+    world.create_cluster("shop", &json!({"replicas": 1}));
+    world.until_situation("shop", "Healthy").await;
+    let claim = || {
+        world
+            .api
+            .get("persistentvolumeclaims", "db", "data-shop-0-0")
+    };
+    let uid = claim().unwrap()["metadata"]["uid"].clone();
+    world.api.change("mysqlclusters", "shop", |shop| {
+        shop["spec"]["config"] = json!({"sync_binlog": "0"});
+    });
+    world.agents.lock().unwrap()["shop-0"].stop();
+    world.api.remove("pods", "shop-0");
+    world
+        .until("the Pod is there again", || {
+            world.api.get("pods", "db", "shop-0").is_some()
+        })
+        .await;
+    assert_eq!(claim().unwrap()["metadata"]["uid"], uid);
 }

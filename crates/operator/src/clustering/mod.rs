@@ -82,7 +82,6 @@ pub async fn run(context: Arc<Context>, key: Key, uid: String, shared: Arc<Share
         }
         tokio::time::sleep(LEAST.saturating_sub(begun.elapsed())).await;
     }
-    clustering.forget();
 }
 
 /// The memory of one cluster's passes.
@@ -103,6 +102,14 @@ struct Clustering {
     roles: BTreeMap<String, RoleLabel>,
     gap: Gap,
     passes: u64,
+}
+
+/// However the task ends, its metrics go: the resource is gone, the term is
+/// over, or a new task begins.
+impl Drop for Clustering {
+    fn drop(&mut self) {
+        self.forget();
+    }
 }
 
 /// One picture and what core makes of it.

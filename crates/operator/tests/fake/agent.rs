@@ -20,6 +20,7 @@ use rustls::server::WebPkiClientVerifier;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
 use wire::{Act, AgentState, Frame, Mysqld, Order, Outcome, Refusal, Reply, Volume};
 
 const UUID: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
@@ -28,6 +29,7 @@ const UUID: &str = "3e11fa47-71ca-11e1-9e33-c80aa9429562";
 pub(crate) struct FakeAgent {
     pub(crate) state: Arc<Mutex<AgentState>>,
     pub(crate) orders: Arc<Mutex<Vec<Order>>>,
+    stopped: CancellationToken,
 }
 
 /// PEM texts of its Secret.
@@ -48,11 +50,24 @@ impl FakeAgent {
         Self {
             state: Arc::new(Mutex::new(state)),
             orders: Arc::default(),
+            stopped: CancellationToken::new(),
         }
     }
 
-    /// Serves for ever.
-    pub(crate) async fn serve(self, address: SocketAddr, certificates: Certificates) {
+    /// Its process is killed.
+    pub(crate) fn stop(&self) {
+        self.stopped.cancel();
+    }
+
+    /// Serves until it is stopped.
+    pub(crate) async fn run(self, address: SocketAddr, certificates: Certificates) {
+        let stopped = self.stopped.clone();
+        stopped
+            .run_until_cancelled(self.serve(address, certificates))
+            .await;
+    }
+
+    async fn serve(self, address: SocketAddr, certificates: Certificates) {
         let acceptor = TlsAcceptor::from(Arc::new(tls(&certificates)));
         let listener = TcpListener::bind(address).await.unwrap();
         loop {
@@ -66,7 +81,9 @@ impl FakeAgent {
                 async move { Ok::<_, Infallible>(this.answer(request).await) }
             });
             let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-            tokio::spawn(server.serve_connection(TokioIo::new(stream), service));
+            let connection = server.serve_connection(TokioIo::new(stream), service);
+            let stopped = self.stopped.clone();
+            tokio::spawn(async move { stopped.run_until_cancelled(connection).await });
         }
     }
 

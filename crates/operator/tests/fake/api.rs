@@ -99,6 +99,17 @@ impl FakeApi {
         self.with(|state| state.store(place, object));
     }
 
+    /// Somebody else deletes an object, or the garbage collector does.
+    pub(crate) fn remove(&self, plural: &str, name: &str) {
+        self.with(|state| {
+            let gone = |place: &&Place| place.plural == plural && place.name == name;
+            let Some(place) = state.objects.keys().find(gone).cloned() else {
+                return;
+            };
+            state.delete(place);
+        });
+    }
+
     pub(crate) fn change(&self, plural: &str, name: &str, change: impl FnOnce(&mut Value)) {
         self.with(|state| {
             let found = state
@@ -188,10 +199,8 @@ impl State {
             ("PATCH", None) if query.contains("force") || is_apply(body) => {
                 (201, self.store(place, body.clone()))
             }
-            ("DELETE", Some(found)) => {
-                self.objects.remove(&place);
-                self.version += 1;
-                self.tell(place, json!({"type": "DELETED", "object": found}));
+            ("DELETE", Some(_)) => {
+                self.delete(place);
                 (
                     200,
                     json!({"kind": "Status", "apiVersion": "v1", "status": "Success"}),
@@ -215,6 +224,15 @@ impl State {
             }
             (method, _) => status(405, method),
         }
+    }
+
+    fn delete(&mut self, place: Place) {
+        let Some(mut object) = self.objects.remove(&place) else {
+            return;
+        };
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        self.tell(place, json!({"type": "DELETED", "object": object}));
     }
 
     fn create(&mut self, mut place: Place, body: Value) -> (u16, Value) {

@@ -131,7 +131,7 @@ async fn kubelet(api: FakeApi, agents: Arc<Mutex<BTreeMap<String, FakeAgent>>>, 
             let agent = FakeAgent::new(&name, owner);
             agents.lock().unwrap().insert(name.clone(), agent.clone());
             let address = SocketAddr::new(IpAddr::V4(ip), wire::layout::AGENT_PORT);
-            tokio::spawn(agent.serve(address, certificates(&secret)));
+            tokio::spawn(agent.run(address, certificates(&secret)));
             api.change("pods", &name, |pod| {
                 pod["status"] = json!({"podIP": ip.to_string(), "phase": "Running"});
             });
