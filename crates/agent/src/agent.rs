@@ -242,8 +242,11 @@ impl Agent {
     }
 
     /// Reads the volume's facts anew. Blocks: the files are read here.
-    pub(crate) fn refresh_volume(&self) {
-        let volume = on_disk::volume(&self.options.datadir, &self.options.agent_dir);
+    pub(crate) fn refresh_volume(&self, known: &LiveBinlog) {
+        let Options {
+            datadir, agent_dir, ..
+        } = &self.options;
+        let volume = on_disk::volume(datadir, agent_dir, known);
         let archives = archive::list(&self.options.archive());
         let disk = disk(&self.options.agent_dir);
         self.publish(|state| {

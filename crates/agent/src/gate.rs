@@ -96,7 +96,8 @@ async fn close(agent: &Arc<Agent>, running: &Running, ended: Ended) {
     };
     tracing::info!(?exit, "mysqld ended");
     let reader = Arc::clone(agent);
-    if let Err(error) = tokio::task::spawn_blocking(move || reader.refresh_volume()).await {
+    let known = std::mem::take(&mut *lock(&running.binlog));
+    if let Err(error) = tokio::task::spawn_blocking(move || reader.refresh_volume(&known)).await {
         tracing::error!(%error, "the volume was not read after mysqld's exit");
     }
     agent.set_running(None);

@@ -25,7 +25,7 @@ use crate::{
     probes, server,
     server::TlsError,
     terminate::terminate,
-    volume::{durable, incarnation, lock::VolumeLock, record::Record},
+    volume::{durable, incarnation, live_binlog::LiveBinlog, lock::VolumeLock, record::Record},
 };
 
 /// Between two attempts at a lock that somebody else holds.
@@ -124,7 +124,7 @@ async fn own_volume(agent: Arc<Agent>) {
         Ok(record) => {
             clear(&agent.options);
             agent.adopt_record(record);
-            agent.refresh_volume();
+            agent.refresh_volume(&LiveBinlog::default());
             prepare(&agent);
         }
         Err(error) => {

@@ -21,7 +21,7 @@ use crate::{
         accounts::{AGENT_USER, user},
         session::{Login, Session, SqlError, text},
     },
-    volume::durable,
+    volume::{durable, live_binlog::LiveBinlog},
 };
 
 const KNOCK: Duration = Duration::from_millis(50);
@@ -52,7 +52,7 @@ pub(crate) fn clone(agent: &Arc<Agent>, donor: &Endpoint) -> Result<Outcome, Act
             .await
             .err()
             .map(|error| error.to_string());
-        agent.refresh_volume();
+        agent.refresh_volume(&LiveBinlog::default());
         agent.end_job(failure);
     });
     Ok(Outcome::Started)

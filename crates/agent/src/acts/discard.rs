@@ -15,7 +15,9 @@ use crate::{
     agent::Agent,
     volume::{
         archive::{Logs, keep},
-        durable, record,
+        durable,
+        live_binlog::LiveBinlog,
+        record,
     },
 };
 
@@ -42,7 +44,7 @@ pub(crate) async fn discard(
     let kept = kept.clone();
     let done = tokio::task::spawn_blocking(move || {
         let done = empty(&worker, &on_disk, epoch, &kept);
-        worker.refresh_volume();
+        worker.refresh_volume(&LiveBinlog::default());
         done
     });
     match done.await {

@@ -9,7 +9,7 @@ use super::{ActError, gated, under_way};
 use crate::{
     agent::Agent,
     mysqld::settings,
-    volume::{durable, on_disk::write_uuid},
+    volume::{durable, live_binlog::LiveBinlog, on_disk::write_uuid},
 };
 
 /// Answers Started, or Done where the data is there already and new.
@@ -26,7 +26,7 @@ pub(crate) fn initialise(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
             .await
             .err()
             .map(|error| error.to_string());
-        agent.refresh_volume();
+        agent.refresh_volume(&LiveBinlog::default());
         agent.end_job(failure);
     });
     Ok(Outcome::Started)

@@ -11,6 +11,8 @@ use gtid::{Gtid, GtidSet, Interval, Uuid};
 const MAGIC: [u8; 4] = [0xfe, b'b', b'i', b'n'];
 const MAGIC_ENCRYPTED: [u8; 4] = [0xfd, b'b', b'i', b'n'];
 const HEADER: usize = 19;
+/// Where the flags are in it.
+const FLAGS: usize = 17;
 /// Enough of a Query event to see whether it is BEGIN, for every database name.
 const QUERY_PREFIX: u64 = 4 * 1024;
 /// Largest Previous_gtids or Gtid event that is believed.
@@ -92,6 +94,16 @@ impl Scan {
     /// What was added since; a torn event at the end is left for the next time.
     pub(crate) fn go_on(&mut self, mut file: impl Read + Seek) -> Result<(), BinlogError> {
         let length = file.seek(SeekFrom::End(0))?;
+        if length < self.next {
+            *self = Self::default();
+        }
+        if self.next > MAGIC.len() as u64 {
+            // A clean end clears the flag of the first event.
+            let mut header = [0; HEADER];
+            file.seek(SeekFrom::Start(MAGIC.len() as u64))?;
+            file.read_exact(&mut header)?;
+            self.in_use = header[FLAGS] & IN_USE != 0;
+        }
         file.seek(SeekFrom::Start(self.next))?;
         let mut file = BufReader::with_capacity(64 * 1024, file);
         if self.next == 0 {
@@ -209,7 +221,7 @@ fn next_event(file: &mut impl Read, at: u64, length: u64) -> Result<Option<Event
         kind: header[4],
         at,
         size,
-        flags: header[17],
+        flags: header[FLAGS],
     }))
 }
 
@@ -492,6 +504,18 @@ mod tests {
         let uuid = "aae4d579-ecfc-11f1-ac2b-02fc00000001";
         assert_eq!(found.previous, set(&format!("{uuid}:1:blue:1-2")));
         assert_eq!(found.gtids, set(&format!("{uuid}:blue:2")));
+    }
+
+    #[test]
+    fn going_on_sees_a_flag_that_was_cleared_and_a_file_that_was_cut() {
+        let mut scan = scan(&file(true, &four()));
+        let mut ended = four();
+        ended.push(event(kind::STOP, 0, &[]));
+        scan.go_on(Cursor::new(file(false, &ended))).unwrap();
+        assert!(!scan.in_use && scan.stopped);
+        let cut = file(true, &four()[..6]);
+        scan.go_on(Cursor::new(&cut)).unwrap();
+        assert_eq!(scan, self::scan(&cut));
     }
 
     proptest! {

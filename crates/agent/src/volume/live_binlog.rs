@@ -3,6 +3,7 @@
 //! names the binlog's end can hang behind a stuck rotation (fact 8).
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     path::{Path, PathBuf},
 };
@@ -26,40 +27,47 @@ pub(crate) enum LiveBinlogError {
     Scan { path: PathBuf, source: BinlogError },
 }
 
-/// Where the reading stands.
+/// How far the last two files were read. After an exit only their ends are
+/// read, however large they are: an exit is told at once.
 #[derive(Debug, Default)]
 pub(crate) struct LiveBinlog {
-    path: PathBuf,
-    scan: Scan,
+    scans: BTreeMap<PathBuf, Scan>,
 }
 
 impl LiveBinlog {
-    /// Reads what was added since the last time.
+    /// What is known of a file.
+    pub(crate) fn scan(&self, path: &Path) -> Scan {
+        self.scans.get(path).cloned().unwrap_or_default()
+    }
+
+    /// Reads what was added since the last time: the end of the last file and
+    /// its GTIDs.
     pub(crate) fn read(
         &mut self,
         datadir: &Path,
     ) -> Result<(BinlogPosition, GtidSet), LiveBinlogError> {
-        let Some(last) = index(datadir, layout::BINLOG_BASENAME)?.pop() else {
-            return Ok((BinlogPosition::default(), GtidSet::default()));
-        };
-        if last != self.path {
-            self.path = last;
-            self.scan = Scan::default();
+        let files = index(datadir, layout::BINLOG_BASENAME)?;
+        let last_two = &files[files.len().saturating_sub(2)..];
+        self.scans.retain(|path, _| last_two.contains(path));
+        let mut found = (BinlogPosition::default(), GtidSet::default());
+        for path in last_two {
+            let failed = |source| LiveBinlogError::Scan {
+                path: path.clone(),
+                source,
+            };
+            let file = File::open(path).map_err(|error| failed(BinlogError::Io(error)))?;
+            let scan = self.scans.entry(path.clone()).or_default();
+            if let Err(source) = scan.go_on(file) {
+                self.scans.remove(path);
+                return Err(failed(source));
+            }
+            let position = BinlogPosition {
+                file: number(path),
+                offset: scan.complete,
+            };
+            found = (position, scan.gtids.clone());
         }
-        let failed = |source| LiveBinlogError::Scan {
-            path: self.path.clone(),
-            source,
-        };
-        let file = File::open(&self.path).map_err(|error| failed(BinlogError::Io(error)))?;
-        if let Err(source) = self.scan.go_on(file) {
-            self.scan = Scan::default();
-            return Err(failed(source));
-        }
-        let position = BinlogPosition {
-            file: number(&self.path),
-            offset: self.scan.complete,
-        };
-        Ok((position, self.scan.gtids.clone()))
+        Ok(found)
     }
 }
 

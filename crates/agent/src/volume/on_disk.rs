@@ -12,6 +12,7 @@ use wire::{OnDisk, Tail, Volume, layout};
 
 use super::{
     binlog::{BinlogError, Scan},
+    live_binlog::LiveBinlog,
     record::{RecordError, read_undo},
 };
 
@@ -32,9 +33,9 @@ pub(crate) enum OnDiskError {
     Undo(#[from] RecordError),
 }
 
-/// The volume as the state names it.
-pub(crate) fn volume(datadir: &Path, agent_dir: &Path) -> Volume {
-    match read(datadir, agent_dir) {
+/// The volume as the state names it. What is known of its binlogs is read on.
+pub(crate) fn volume(datadir: &Path, agent_dir: &Path, known: &LiveBinlog) -> Volume {
+    match read(datadir, agent_dir, known) {
         Ok(Some(on_disk)) => Volume::Data { on_disk },
         Ok(None) => Volume::Empty,
         Err(error) => Volume::Unreadable {
@@ -45,7 +46,11 @@ pub(crate) fn volume(datadir: &Path, agent_dir: &Path) -> Volume {
 
 /// `None` when there is no data. Data directories appear by rename, so one
 /// that exists is whole.
-fn read(datadir: &Path, agent_dir: &Path) -> Result<Option<OnDisk>, OnDiskError> {
+fn read(
+    datadir: &Path,
+    agent_dir: &Path,
+    known: &LiveBinlog,
+) -> Result<Option<OnDisk>, OnDiskError> {
     let failed = |source| OnDiskError::Read {
         path: datadir.to_owned(),
         source,
@@ -62,7 +67,7 @@ fn read(datadir: &Path, agent_dir: &Path) -> Result<Option<OnDisk>, OnDiskError>
     let mut binlog = GtidSet::default();
     let mut tail = Vec::new();
     for path in files.iter().rev().take(2).rev() {
-        let (previous, facts) = tail_of(path)?;
+        let (previous, facts) = tail_of(path, known.scan(path))?;
         if tail.is_empty() {
             binlog = previous;
         }
@@ -85,9 +90,9 @@ fn open(path: &Path) -> Result<File, OnDiskError> {
     })
 }
 
-fn tail_of(path: &Path) -> Result<(GtidSet, Tail), OnDiskError> {
-    let (scan, unparsable) = match Scan::of(open(path)?) {
-        Ok(scan) => (scan, false),
+fn tail_of(path: &Path, mut scan: Scan) -> Result<(GtidSet, Tail), OnDiskError> {
+    let (scan, unparsable) = match scan.go_on(open(path)?) {
+        Ok(()) => (scan, false),
         Err(BinlogError::Encrypted | BinlogError::NotABinlog | BinlogError::Damaged { .. }) => {
             (Scan::default(), true)
         }
