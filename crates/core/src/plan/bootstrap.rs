@@ -14,6 +14,7 @@ pub(super) fn plan(observed: &Observed) -> Steps {
         None => steps.record(begin(observed)),
         Some(bootstrap) => go_on(observed, bootstrap, &mut steps),
     }
+    steps.extend(super::pods::repairs(observed));
     steps
 }
 

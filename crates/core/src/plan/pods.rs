@@ -53,8 +53,25 @@ fn delete(ordinal: Ordinal, pod: &Pod, why: &str) -> Action {
 }
 
 /// One outdated Pod, replicas first; the primary only after it has handed over.
-/// An instance that is not well anyway is restarted at once: the change may be its repair.
 pub(super) fn restarts(observed: &Observed) -> Steps {
+    let mut steps = repairs(observed);
+    if outdated(observed).any(|(ordinal, pod)| is_ill(observed, ordinal, pod)) {
+        return steps;
+    }
+    let primary = observed.record.primary_ordinal();
+    let alone = observed.spec.replicas == 1;
+    let next = outdated(observed).find(|(ordinal, _)| Some(*ordinal) != primary || alone);
+    if let Some((ordinal, pod)) = next
+        && others_are_well(observed, ordinal)
+    {
+        steps.push(delete(ordinal, pod, "its spec changed"));
+    }
+    steps
+}
+
+/// What is not well anyway is restarted at once, whatever the situation: the
+/// change may be its repair.
+pub(super) fn repairs(observed: &Observed) -> Steps {
     let mut steps = Steps::default();
     for (ordinal, instance) in &observed.instances {
         let Some(pod) = instance
@@ -66,27 +83,9 @@ pub(super) fn restarts(observed: &Observed) -> Steps {
         };
         steps.push(delete(*ordinal, pod, "its containers have ended"));
     }
-    let outdated: Vec<(Ordinal, &Pod)> = outdated(observed).collect();
-    if let Some((ordinal, pod)) = outdated
-        .iter()
-        .find(|(ordinal, pod)| is_ill(observed, *ordinal, pod))
-    {
-        steps.push(delete(
-            *ordinal,
-            pod,
-            "its spec changed and it was not well",
-        ));
-        return steps;
-    }
-    let primary = observed.record.primary_ordinal();
-    let alone = observed.spec.replicas == 1;
-    let next = outdated
-        .iter()
-        .find(|(ordinal, _)| Some(*ordinal) != primary || alone);
-    if let Some((ordinal, pod)) = next
-        && others_are_well(observed, *ordinal)
-    {
-        steps.push(delete(*ordinal, pod, "its spec changed"));
+    let ill = outdated(observed).find(|(ordinal, pod)| is_ill(observed, *ordinal, pod));
+    if let Some((ordinal, pod)) = ill {
+        steps.push(delete(ordinal, pod, "its spec changed and it was not well"));
     }
     steps
 }
