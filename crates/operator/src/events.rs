@@ -12,6 +12,8 @@ use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
 
+use crate::resources::namespace_ends;
+
 /// The same words about the same object are not repeated within this time.
 const REPEAT: Duration = Duration::from_mins(1);
 /// Events that wait for the API server; more are dropped, and that is logged.
@@ -223,6 +225,7 @@ async fn publish(recorder: Recorder, mut waiting: mpsc::Receiver<Told>) {
         };
         match tokio::time::timeout(PUBLISH, recorder.publish(&event, &about)).await {
             Ok(Ok(())) => {}
+            Ok(Err(error)) if namespace_ends(&error) => {}
             Ok(Err(error)) => tracing::warn!(%error, reason = event.reason, "cannot tell an event"),
             Err(_) => tracing::warn!(reason = event.reason, "cannot tell an event in time"),
         }

@@ -52,7 +52,6 @@ pub(super) struct Performed<'a> {
 }
 
 /// The effect of an action that was answered.
-#[derive(Debug)]
 pub(super) enum Effect {
     /// The record was written; this is the resource now.
     Recorded(Box<MySQLCluster>),
@@ -73,6 +72,21 @@ pub(super) enum Effect {
     Applied,
     /// It was there already: the watch is behind.
     AsWanted,
+}
+
+/// In the log; the record itself is in the action.
+impl std::fmt::Debug for Effect {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Recorded(cluster) => write!(f, "Recorded({:?})", cluster.resource_version()),
+            Self::Done => f.write_str("Done"),
+            Self::Started => f.write_str("Started"),
+            Self::Refused { gate, message } => write!(f, "Refused({gate:?}: {message})"),
+            Self::Failed(message) => write!(f, "Failed({message})"),
+            Self::Applied => f.write_str("Applied"),
+            Self::AsWanted => f.write_str("AsWanted"),
+        }
+    }
 }
 
 /// Performs all actions at once; they are independent of each other.

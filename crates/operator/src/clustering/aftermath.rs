@@ -25,6 +25,8 @@ pub(super) struct Reported {
 pub(super) struct TakenIn {
     pub(super) base: Arc<MySQLCluster>,
     pub(super) recorded: bool,
+    /// The API server refused an action.
+    pub(super) refused: bool,
     pub(super) told: Reported,
 }
 
@@ -40,6 +42,7 @@ impl Clustering {
         let mut taken = TakenIn {
             base: base.clone(),
             recorded: false,
+            refused: false,
             told: Reported::default(),
         };
         for one in performed {
@@ -71,6 +74,7 @@ impl Clustering {
                     self.ordered(observed, *to, directive, effect, one.at);
                 }
                 (_, Err(error)) => {
+                    taken.refused |= error.is_refused_by_api();
                     let labels = ErrorLabels {
                         step: "act",
                         reason: error.reason(),

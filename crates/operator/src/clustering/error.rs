@@ -96,6 +96,14 @@ pub(super) enum ActError {
 }
 
 impl ActError {
+    /// The API server refused or did not answer: asking again at once does not help.
+    pub(super) fn is_refused_by_api(&self) -> bool {
+        match self {
+            Self::WriteRecord(_) | Self::SetRole(_) | Self::Create { .. } | Self::Delete(_) => true,
+            Self::RecordConflict | Self::Order(_) | Self::NoValidSpec | Self::AnotherPod => false,
+        }
+    }
+
     /// Label of the metric.
     pub(super) fn reason(&self) -> &'static str {
         match self {

@@ -49,6 +49,8 @@ const RESYNC: Duration = Duration::from_secs(15);
 const QUICK: Duration = Duration::from_millis(250);
 /// Between passes while nothing has changed for [`STALE`], though not all is well.
 const CALM: Duration = Duration::from_secs(1);
+/// After the API server refused an action; changes wake the task earlier.
+const REFUSED: Duration = Duration::from_secs(2);
 /// See [`CALM`].
 const STALE: Duration = Duration::from_mins(1);
 /// Least time between the beginnings of two passes, unless the record was written.
@@ -211,9 +213,10 @@ impl Clustering {
         };
         let performed = act(&stage, &actions).await;
         let taken = self.take_in(&decided, &base, &performed);
-        let next = match taken.recorded {
-            true => Next::Now,
-            false => self.pause(&decided),
+        let next = match (taken.recorded, taken.refused) {
+            (true, _) => Next::Now,
+            (false, true) => Next::After(REFUSED),
+            (false, false) => self.pause(&decided),
         };
         self.report(&decided, &findings, taken).await?;
         Ok(next)

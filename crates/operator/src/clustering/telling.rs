@@ -24,6 +24,7 @@ impl Clustering {
         let TakenIn {
             base,
             recorded,
+            refused: _,
             mut told,
         } = taken;
         let Decided {

@@ -49,7 +49,26 @@ pub(super) enum ReconcileError {
     },
 }
 
+/// The namespace is being deleted: nothing can be made in it, and nothing has to be.
+pub(crate) fn namespace_ends(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes
+        .map(|cause| cause.reason.as_str())
+        .any(|reason| reason == "NamespaceTerminating")
+}
+
 impl ReconcileError {
+    /// See [`namespace_ends`].
+    pub(crate) fn is_namespace_ending(&self) -> bool {
+        match self {
+            Self::Api { source, .. } => namespace_ends(source),
+            Self::Certificate { .. } | Self::Damaged { .. } | Self::Foreign { .. } => false,
+        }
+    }
+
     /// Exhaustive, so that a new variant has to answer.
     pub(super) fn retry(&self) -> Duration {
         match self {

@@ -31,6 +31,7 @@ use crate::metrics::ErrorLabels;
 use crate::pki::{Pair, Renewal};
 use apply::{Applied, Memory};
 use error::ReconcileError;
+pub(crate) use error::namespace_ends;
 use fetch::Fetched;
 
 /// Between looks while nothing changes: certificates grow old.
@@ -133,6 +134,10 @@ impl Owned {
             .metrics
             .reconcile
             .observe(begun.elapsed().as_secs_f64());
+        if errors.iter().any(ReconcileError::is_namespace_ending) {
+            tracing::info!(cluster = %self.key, "the namespace is being deleted");
+            return Some(RESYNC);
+        }
         for error in &errors {
             tracing::warn!(cluster = %self.key, %error, "cannot bring about an owned object");
             let labels = ErrorLabels {
