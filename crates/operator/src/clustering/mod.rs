@@ -49,6 +49,8 @@ const RESYNC: Duration = Duration::from_secs(15);
 const QUICK: Duration = Duration::from_millis(250);
 /// Between passes while nothing has changed for [`STALE`], though not all is well.
 const CALM: Duration = Duration::from_secs(1);
+/// A sentence that was left unsaid is said by a pass this long after the last.
+const SAID: Duration = Duration::from_secs(3);
 /// After the API server refused an action; changes wake the task earlier.
 const REFUSED: Duration = Duration::from_secs(2);
 /// See [`CALM`].
@@ -98,6 +100,8 @@ struct Clustering {
     /// The resource as we last wrote it: the cache may be behind.
     written: Option<Arc<MySQLCluster>>,
     situation: Option<Situation>,
+    /// When the status was last written.
+    reported: Option<Instant>,
     /// The words of the last pass, and since when they are the same.
     words: (String, Instant),
     former: BTreeMap<Ordinal, story::Former>,
@@ -137,6 +141,7 @@ impl Clustering {
             refusals: BTreeMap::new(),
             written: None,
             situation: None,
+            reported: None,
             words: (String::new(), Instant::now()),
             former: BTreeMap::new(),
             roles: BTreeMap::new(),
@@ -363,7 +368,10 @@ impl Clustering {
 
     fn pause(&self, decided: &Decided) -> Next {
         Next::After(if !restless(&decided.observed, &decided.judgement) {
-            RESYNC
+            match self.reported.is_some_and(|at| at.elapsed() < SAID) {
+                true => SAID,
+                false => RESYNC,
+            }
         } else if self.words.1.elapsed() > STALE {
             CALM
         } else {

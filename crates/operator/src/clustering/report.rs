@@ -120,6 +120,22 @@ pub(super) async fn write(
     }
 }
 
+/// Nothing differs but sentences, which may count milliseconds.
+pub(super) fn only_words_differ(former: &MySQLClusterStatus, wanted: &MySQLClusterStatus) -> bool {
+    let without_words = |status: &MySQLClusterStatus| {
+        let mut status = status.clone();
+        status.why = None;
+        for condition in &mut status.conditions {
+            condition.message.clear();
+        }
+        for instance in &mut status.instances {
+            instance.message = None;
+        }
+        status
+    };
+    without_words(former) == without_words(wanted)
+}
+
 /// `Ready` must not be true while the spec is not brought about.
 fn unready(all: &mut [Condition], found: &[Condition]) {
     let Some(bad) = found
@@ -249,6 +265,24 @@ mod tests {
             (other.last_transition_time, other.status.as_str()),
             (late, "Unknown")
         );
+    }
+
+    #[test]
+    fn a_sentence_alone_is_told_from_a_change() {
+        let status = |why: &str, situation: &str| MySQLClusterStatus {
+            why: Some(why.into()),
+            situation: Some(situation.into()),
+            ..MySQLClusterStatus::default()
+        };
+        let former = status("silent for 250 ms", "PrimaryUnclear");
+        assert!(only_words_differ(
+            &former,
+            &status("silent for 500 ms", "PrimaryUnclear")
+        ));
+        assert!(!only_words_differ(
+            &former,
+            &status("silent for 500 ms", "FailingOver")
+        ));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use api::MySQLCluster;
 use katazuke_core::Observed;
@@ -13,6 +14,9 @@ use super::error::PassError;
 use super::{Clustering, Decided, report, story};
 use crate::context::{Findings, reference};
 use crate::metrics::{RoleLabel, RoleLabels};
+
+/// Sentences that change alone are written no oftener than this.
+const WORDS: Duration = Duration::from_secs(2);
 
 impl Clustering {
     pub(super) async fn report(
@@ -55,8 +59,13 @@ impl Clustering {
         };
         let former = base.status.clone().unwrap_or_default();
         let wanted = report::status(&report, &former, &report::now());
+        let soon = self.reported.is_some_and(|at| at.elapsed() < WORDS);
+        if soon && report::only_words_differ(&former, &wanted) {
+            return Ok(());
+        }
         if let Some(written) = report::write(&self.context.client, &base, &wanted).await? {
             self.written = Some(Arc::new(written));
+            self.reported = Some(Instant::now());
         }
         Ok(())
     }
