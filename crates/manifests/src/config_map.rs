@@ -18,8 +18,8 @@ const DEFAULTS: [(&str, &str, &str); 4] = [
     ),
     (
         "replica_net_timeout",
-        "5",
-        "A dead link is noticed in seconds.",
+        "10",
+        "Above failover.silenceSeconds: a receiver that knocks at a frozen source takes 2 s to stop.",
     ),
     (
         "replication_optimize_for_static_plugin_config",

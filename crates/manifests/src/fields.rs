@@ -309,8 +309,8 @@ fn a_default_gives_way_to_the_user_in_any_spelling() {
         "loose_replica-net-timeout",
     ] {
         let file = my_cnf(key);
-        assert!(!file.contains("replica_net_timeout = 5\n"), "{file}");
+        assert!(!file.contains("replica_net_timeout = 10\n"), "{file}");
         assert!(file.contains(&format!("{key} = 60\n")), "{file}");
     }
-    assert!(my_cnf("max_connections").contains("replica_net_timeout = 5\n"));
+    assert!(my_cnf("max_connections").contains("replica_net_timeout = 10\n"));
 }
