@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use super::record::Unreadable;
 use crate::leader::NotLeading;
+use crate::resources::words;
 
 /// A pass failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PassError {
     /// The resource could not be read live.
-    #[error("cannot read the resource: {0}")]
+    #[error("cannot read the resource: {n}", n = words(.0))]
     ReadCluster(#[source] kube::Error),
     /// The stored record is damaged: nothing may rest on it.
     #[error(transparent)]
     ReadRecord(#[from] Unreadable),
     /// The status could not be written.
-    #[error("cannot write the status: {0}")]
+    #[error("cannot write the status: {n}", n = words(.0))]
     WriteStatus(#[source] kube::Error),
     /// Somebody else leads.
     #[error(transparent)]
@@ -68,16 +69,16 @@ pub(super) enum ActError {
     #[error("the record was changed meanwhile")]
     RecordConflict,
     /// It could not be written.
-    #[error("cannot write the record: {0}")]
+    #[error("cannot write the record: {n}", n = words(.0))]
     WriteRecord(#[source] kube::Error),
     /// No answer to an order.
     #[error("cannot order: {0}")]
     Order(#[from] crate::agents::OrderError),
     /// The label could not be set.
-    #[error("cannot set the role label: {0}")]
+    #[error("cannot set the role label: {n}", n = words(.0))]
     SetRole(#[source] kube::Error),
     /// The Pod or claim could not be made.
-    #[error("cannot create {what}: {source}")]
+    #[error("cannot create {what}: {n}", n = words(source))]
     Create {
         /// Which object.
         what: String,
@@ -88,7 +89,7 @@ pub(super) enum ActError {
     #[error("there is no valid spec to build it from")]
     NoValidSpec,
     /// The Pod could not be deleted.
-    #[error("cannot delete the Pod: {0}")]
+    #[error("cannot delete the Pod: {n}", n = words(.0))]
     Delete(#[source] kube::Error),
     /// The Pod is another one by now.
     #[error("the Pod is another one by now")]

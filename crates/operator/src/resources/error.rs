@@ -8,7 +8,7 @@ use crate::pki::PkiError;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReconcileError {
     /// The API server refused or did not answer.
-    #[error("cannot {verb} {kind} {name}: {source}")]
+    #[error("cannot {verb} {kind} {name}: {n}", n = words(source))]
     Api {
         /// What was being done.
         verb: &'static str,
@@ -47,6 +47,14 @@ pub(super) enum ReconcileError {
         /// Its owner.
         owner: String,
     },
+}
+
+/// What the API server said, without the wrapping.
+pub(crate) fn words(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return status.message.clone();
+    }
+    error.to_string()
 }
 
 /// The namespace is being deleted: nothing can be made in it, and nothing has to be.

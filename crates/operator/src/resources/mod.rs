@@ -31,7 +31,7 @@ use crate::metrics::ErrorLabels;
 use crate::pki::{Pair, Renewal};
 use apply::{Applied, Memory};
 use error::ReconcileError;
-pub(crate) use error::namespace_ends;
+pub(crate) use error::{namespace_ends, words};
 use fetch::Fetched;
 
 /// Between looks while nothing changes: certificates grow old.
