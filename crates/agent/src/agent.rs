@@ -274,10 +274,9 @@ impl Agent {
             stage: stage.to_owned(),
             percent: None,
         };
-        self.publish(|state| {
-            state.job = Some(job);
-            state.job_failure = None;
-        });
+        // An earlier failure is told until one succeeds: a job that fails again
+        // and again would else never be seen to fail.
+        self.publish(|state| state.job = Some(job));
     }
 
     pub(crate) fn job_stage(&self, stage: &str, percent: Option<u8>) {

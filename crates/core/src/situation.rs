@@ -144,7 +144,16 @@ fn bootstrapping(observed: &Observed) -> Option<Judgement> {
         return None;
     }
     let why = match &observed.record.bootstrap {
-        Some(bootstrap) => format!("{} is being initialised", observed.name(bootstrap.instance)),
+        Some(bootstrap) => {
+            let agent = observed.agent(bootstrap.instance);
+            let failure = agent.and_then(|agent| agent.job_failure.as_deref());
+            let failure =
+                failure.map_or(String::new(), |failure| format!("; it failed: {failure}"));
+            format!(
+                "{} is being initialised{failure}",
+                observed.name(bootstrap.instance)
+            )
+        }
         None => format!(
             "waiting for all {} agents to say that their volumes are empty",
             observed.spec.replicas

@@ -51,7 +51,7 @@ pub struct AgentState {
     /// A long piece of work under way.
     #[serde(default)]
     pub job: Option<Job>,
-    /// How the last long piece of work failed, until the next begins.
+    /// How the last long piece of work failed, until one succeeds.
     #[serde(default)]
     pub job_failure: Option<String>,
     /// Space on the data volume.

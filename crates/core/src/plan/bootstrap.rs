@@ -9,12 +9,14 @@ use crate::record::{Bootstrap, Member, Ordinal, Record};
 const FIRST: Ordinal = Ordinal(0);
 
 pub(super) fn plan(observed: &Observed) -> Steps {
-    let mut steps = Steps::default();
+    let mut steps = super::pods::repairs(observed);
+    if !steps.others.is_empty() {
+        return steps;
+    }
     match &observed.record.bootstrap {
         None => steps.record(begin(observed)),
         Some(bootstrap) => go_on(observed, bootstrap, &mut steps),
     }
-    steps.extend(super::pods::repairs(observed));
     steps
 }
 

@@ -106,7 +106,10 @@ fn is_ill(observed: &Observed, ordinal: Ordinal, pod: &Pod) -> bool {
     let fails_to_start = observed.agent(ordinal).is_some_and(
         |agent| matches!(agent.mysqld, Mysqld::Gated { failed_starts, .. } if failed_starts > 0),
     );
-    fails_to_start || (pod.trouble.is_some() && observed.agent(ordinal).is_none())
+    let fails_to_work = observed
+        .agent(ordinal)
+        .is_some_and(|agent| agent.job_failure.is_some());
+    fails_to_start || fails_to_work || (pod.trouble.is_some() && observed.agent(ordinal).is_none())
 }
 
 fn others_are_well(observed: &Observed, except: Ordinal) -> bool {
