@@ -11,7 +11,7 @@ pub enum FieldManager {
     Pods,
     /// Services: ports, selector, type, our labels and annotations.
     Services,
-    /// The role label of a Pod.
+    /// The role label of a Pod, and of its claim, where the last one stays.
     Routing,
     /// Claims: size, labels, ownerReference by deletion policy.
     Volumes,

@@ -110,7 +110,13 @@ async fn perform(stage: &Stage<'_>, action: &Action) -> Result<Effect, ActError>
             uuid,
             directive,
         } => give(stage, *to, *uuid, directive).await,
-        Action::Role { of, role } => set_role(stage, *of, *role).await,
+        Action::Role { of, role } => {
+            let effect = set_role(stage, *of, *role).await?;
+            if let Some(role) = role {
+                remember_role(stage, *of, *role).await?;
+            }
+            Ok(effect)
+        }
         Action::CreateInstance {
             ordinal,
             generation,
@@ -239,6 +245,30 @@ async fn set_role(stage: &Stage<'_>, of: Ordinal, role: Option<Role>) -> Result<
         .await
         .map_err(ActError::SetRole)?;
     Ok(Effect::Applied)
+}
+
+/// The claim keeps the last role, for whoever finds a retained volume.
+async fn remember_role(stage: &Stage<'_>, of: Ordinal, role: Role) -> Result<(), ActError> {
+    let claim = stage
+        .observed
+        .instances
+        .get(&of)
+        .and_then(|instance| instance.claim.present());
+    let Some(claim) = claim else { return Ok(()) };
+    let name = manifests::names::volume_claim(&stage.observed.cluster, of.0, claim.generation);
+    let api: Api<PersistentVolumeClaim> = namespaced(stage);
+    let patch = json!({
+        "metadata": {"uid": claim.uid, "labels": {labels::ROLE: write_role(role)}},
+    });
+    let params = PatchParams {
+        field_manager: Some(FieldManager::Routing.name().to_owned()),
+        ..PatchParams::default()
+    };
+    match api.patch(&name, &params, &Patch::Merge(&patch)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(ActError::SetRole(error)),
+    }
 }
 
 /// The claim where it is missing, then the Pod. Both names are fixed, so that
