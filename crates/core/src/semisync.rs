@@ -158,11 +158,7 @@ pub fn reachable_life<'a>(
     {
         Some(Seen::Present(agent)) => agent,
         Some(Seen::Unknown(silence)) => {
-            return Err(format!(
-                "its agent has not answered for {} s ({})",
-                silence.milliseconds / 1000,
-                silence.why
-            ));
+            return Err(format!("its agent does not answer ({})", silence.why));
         }
         Some(Seen::Absent) | None => return Err("it has no Pod".to_owned()),
     };
@@ -229,6 +225,47 @@ pub fn everything_held(observed: &Observed, primary: &Server) -> bool {
         .filter(|ordinal| holds(observed, *ordinal, primary))
         .count();
     holders >= observed.record.k as usize
+}
+
+/// Whose replication accounts are open on an instance (section 14). On the
+/// primary only those of K, and of instances that are seen to be unable to
+/// acknowledge: a member of an older K that was never fenced and reconnects by
+/// itself must not acknowledge to a primary that does not count it (R3).
+pub fn may_replicate(observed: &Observed, from: Ordinal) -> Vec<Ordinal> {
+    let is_primary = observed.record.primary_ordinal() == Some(from);
+    let harmless = |ordinal: Ordinal| match observed.agent(ordinal).map(|agent| &agent.mysqld) {
+        None => false,
+        Some(Mysqld::Gated { .. } | Mysqld::Starting) => true,
+        Some(Mysqld::Running(server)) => server
+            .replication
+            .as_ref()
+            .is_none_or(|replication| !replication.semi_sync_enabled),
+    };
+    observed
+        .instances
+        .keys()
+        .copied()
+        .filter(|ordinal| *ordinal != from)
+        .filter(|ordinal| {
+            !is_primary || observed.record.acker(*ordinal).is_some() || harmless(*ordinal)
+        })
+        .collect()
+}
+
+/// Whether a receiver that may replicate knocks at the primary, whose list may
+/// be older than what is seen now.
+pub(crate) fn somebody_knocks(observed: &Observed) -> bool {
+    let knocks = |server: &Server| {
+        server
+            .replication
+            .as_ref()
+            .is_some_and(|replication| replication.receiver == Receiver::Connecting)
+    };
+    observed.record.primary_ordinal().is_some_and(|primary| {
+        may_replicate(observed, primary)
+            .into_iter()
+            .any(|ordinal| observed.server(ordinal).is_some_and(knocks))
+    })
 }
 
 /// Whether a primary takes writes.

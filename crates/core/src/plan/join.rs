@@ -60,6 +60,11 @@ fn clone(observed: &Observed, ordinal: Ordinal, steps: &mut Steps) {
         return;
     };
     steps.order(observed, ordinal, Directive::Clone { donor, donor_uuid });
+    if Some(donor) == observed.record.primary_ordinal() {
+        // Any order carries the list of accounts that are open (section 14).
+        let k = super::primary::k_enforced(observed);
+        steps.order(observed, donor, Directive::SemiSync { k });
+    }
 }
 
 /// Section 3: commits wait, nobody is left who could acknowledge them, and a

@@ -5,7 +5,9 @@ use super::{Steps, join};
 use crate::action::Directive;
 use crate::observed::{Access, Mysqld, Observed, Server};
 use crate::record::{Record, Step};
-use crate::semisync::{ackers_before_raising, attached, everything_held, holds, k_wanted};
+use crate::semisync::{
+    ackers_before_raising, attached, everything_held, holds, k_wanted, somebody_knocks,
+};
 use crate::standing::{RESTART_AFTER_MILLISECONDS, Standing, standing};
 
 /// re-1.
@@ -97,6 +99,12 @@ pub(super) fn promote(observed: &Observed) -> Steps {
     steps.extend(join::others(observed));
     if attached(observed).len() >= record.k as usize && everything_held(observed, server) {
         steps.order(observed, primary.ordinal, Directive::Open { k: record.k });
+    } else if somebody_knocks(observed) {
+        steps.order(
+            observed,
+            primary.ordinal,
+            Directive::SemiSync { k: record.k },
+        );
     }
     steps
 }
@@ -119,10 +127,13 @@ pub(super) fn serve(observed: &Observed) -> Steps {
         return steps;
     }
     let ask_again = super::reconfigure::needs_position(observed);
-    if ask_again || server.semi_sync != (wanted > 0).then_some(wanted) {
+    // Any order carries the list of those who may replicate (section 14).
+    let opens = server.access != Access::Writes && may_open(observed, server);
+    let refresh = !opens && somebody_knocks(observed);
+    if ask_again || refresh || server.semi_sync != (wanted > 0).then_some(wanted) {
         steps.order(observed, primary.ordinal, Directive::SemiSync { k: wanted });
     } else if server.access != Access::Writes {
-        if may_open(observed, server) {
+        if opens {
             steps.order(observed, primary.ordinal, Directive::Open { k: record.k });
         }
     } else if !server.app_ready && attached(observed).len() >= record.k as usize {
@@ -145,7 +156,7 @@ fn may_open(observed: &Observed, server: &Server) -> bool {
 }
 
 /// R3: k is raised at the server first. The record is never stronger.
-fn k_enforced(observed: &Observed) -> u32 {
+pub(super) fn k_enforced(observed: &Observed) -> u32 {
     let wanted = k_wanted(observed.spec.replicas);
     let recorded = observed.record.k;
     let enough = observed.record.ackers.len() >= ackers_before_raising(observed.spec.replicas);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gtid::Uuid;
 use katazuke_core::record::Ordinal;
+use katazuke_core::semisync::may_replicate;
 use katazuke_core::{Directive, Observed};
 use wire::{Act, Endpoint, Order, Stamp};
 
@@ -76,15 +77,11 @@ pub(super) fn bound(directive: &Directive) -> Duration {
     }
 }
 
-/// Who may replicate from it: every other instance. A member that leaves K
-/// because it lives again is fenced by its fresh boot and has to stay attached
-/// (R5); the fence at the source is not built yet.
+/// Who may replicate from it.
 fn peers(observed: &Observed, to: Ordinal) -> Vec<String> {
-    observed
-        .instances
-        .keys()
-        .filter(|ordinal| **ordinal != to)
-        .map(|ordinal| observed.name(*ordinal))
+    may_replicate(observed, to)
+        .into_iter()
+        .map(|ordinal| observed.name(ordinal))
         .collect()
 }
 
