@@ -273,11 +273,11 @@ fn collect(observed: &Observed, transition: &Transition, server: &Server, steps:
                     .is_some_and(|s| s.received().contains(&server.executed));
                 let fenced =
                     crate::semisync::fenced_member(observed, member, transition.since).is_ok();
-                // One behind its gate receives nothing more: it is fenced as it is.
-                let gated = observed
-                    .agent(member.ordinal)
-                    .is_some_and(|agent| agent.gated_data().is_some());
-                if (complete || gated) && !fenced {
+                // One that receives nothing more is fenced as it is.
+                let comes = observed
+                    .server(member.ordinal)
+                    .is_some_and(|other| other.follows(server.uuid).is_some());
+                if (complete || !comes) && !fenced && observed.agent(member.ordinal).is_some() {
                     steps.order(observed, member.ordinal, Directive::Fence);
                 }
             }
