@@ -43,11 +43,12 @@ pub fn plan(observed: &Observed, judgement: &Judgement) -> Plan {
         Situation::FailingOver => failover::plan(observed),
         Situation::SwitchingOver => switchover::plan(observed),
         Situation::Promoting => primary::promote(observed),
-        Situation::Blocked => failover::blocked(observed),
-        Situation::Diverged
+        // Before fo-5 the old primary may go on, whatever keeps the failover from going on.
+        Situation::Blocked
+        | Situation::Diverged
         | Situation::AckedDataMissing
-        | Situation::ApplierBroken
-        | Situation::PrimaryUnclear => Steps::default(),
+        | Situation::ApplierBroken => failover::blocked(observed),
+        Situation::PrimaryUnclear => Steps::default(),
         Situation::Resuming => primary::resume(observed),
         Situation::Opening
         | Situation::WritesWaiting

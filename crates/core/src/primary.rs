@@ -114,24 +114,19 @@ pub fn suspicion(observed: &Observed, primary: &Member) -> Suspicion {
             "the volume of {name} does not hold server {} any more",
             primary.uuid
         )),
-        PrimaryView::Stuck { milliseconds } => confirm(
+        // Sentences go into the status: nothing in them may tick.
+        PrimaryView::Stuck { .. } => confirm(
             observed,
-            &format!(
-                "mysqld of {name} has not answered its agent for {} s",
-                milliseconds / 1000
-            ),
+            &format!("mysqld of {name} does not answer its agent"),
         ),
         PrimaryView::Silent { milliseconds, why } if milliseconds < bound => {
             Suspicion::Unclear(format!(
-                "the agent of {name} has been silent for {milliseconds} ms ({why}); {bound} ms make it suspect"
+                "the agent of {name} does not answer ({why}); {bound} ms of silence make it suspect"
             ))
         }
-        PrimaryView::Silent { milliseconds, why } => confirm(
+        PrimaryView::Silent { why, .. } => confirm(
             observed,
-            &format!(
-                "the agent of {name} has been silent for {} s ({why})",
-                milliseconds / 1000
-            ),
+            &format!("the agent of {name} does not answer ({why})"),
         ),
     }
 }
@@ -195,11 +190,33 @@ pub fn provable(observed: &Observed) -> Result<(), String> {
         return Err("no acker is recorded in this epoch".to_owned());
     }
     match reachable >= needed.max(1) {
-        true => Ok(()),
+        true => watermark_reached(observed),
         false => Err(format!(
             "{needed} of {} ackers are needed, {reachable} can be asked: {}",
             record.ackers.len(),
             missing.join("; ")
+        )),
+    }
+}
+
+/// fo-3, foreseen: what the ackers have does not grow while the primary is gone.
+fn watermark_reached(observed: &Observed) -> Result<(), String> {
+    let mut all = gtid::GtidSet::new();
+    for member in &observed.record.ackers {
+        let Ok(agent) = reachable_life(observed, member) else {
+            continue;
+        };
+        match agent.received() {
+            Some(received) => all = all.union(&received),
+            // Starting: not known yet.
+            None => return Ok(()),
+        }
+    }
+    let missing = observed.record.watermark.subtract(&all);
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "the ackers that can be asked lack {missing}, which was acknowledged before"
         )),
     }
 }

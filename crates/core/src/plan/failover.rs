@@ -5,7 +5,7 @@ use super::Steps;
 use crate::action::Directive;
 use crate::election::{Candidate, Election, elect};
 use crate::observed::{Mysqld, Observed};
-use crate::primary::{Suspicion, resumable, suspicion};
+use crate::primary::{PrimaryView, Suspicion, provable, resumable, suspicion, view};
 use crate::record::{Deposed, Kind, Member, Record, Step, Transition};
 use crate::semisync::{Fenced, fenced_member};
 
@@ -143,6 +143,15 @@ fn record(observed: &Observed, candidate: &Candidate) -> Option<Record> {
     })
 }
 
+/// The old primary answers, or it would be started again where it is: only then,
+/// or the next pass would begin the same failover once more.
+fn may_abort(observed: &Observed, primary: &Member) -> bool {
+    let alive = suspicion(observed, primary) == Suspicion::None;
+    let clean = view(observed, primary) == PrimaryView::Down { clean: true };
+    let resumes = clean || provable(observed).is_err();
+    alive || (resumes && resumable(observed, primary).is_ok())
+}
+
 /// No proof, no failover, no time-out that turns it into one. Before fo-5 the
 /// old primary may go on, if its agent answers (abort); otherwise the ackers
 /// that answer stay fenced.
@@ -157,8 +166,7 @@ pub(super) fn blocked(observed: &Observed) -> Steps {
     if transition.step != Step::Fencing {
         return steps;
     }
-    let alive = suspicion(observed, primary) == Suspicion::None;
-    if alive || resumable(observed, primary).is_ok() {
+    if may_abort(observed, primary) {
         let next = observed.record.next();
         steps.record(Some(Record {
             transition: None,
