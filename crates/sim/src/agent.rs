@@ -2,6 +2,8 @@
 //! (R2), the precondition at the moment of acting, then the act is done. Says
 //! what the real agent says; never decides.
 
+use std::collections::BTreeSet;
+
 use gtid::{GtidSet, Uuid};
 use katazuke_core::Directive;
 use katazuke_core::observed::{Mysqld as Said, Receiver};
@@ -29,6 +31,8 @@ pub(crate) struct Order {
     pub(crate) process: usize,
     pub(crate) uuid: Option<Uuid>,
     pub(crate) epoch: u64,
+    /// Whose replication accounts are open (section 14).
+    pub(crate) peers: BTreeSet<Ordinal>,
     pub(crate) directive: Directive,
     /// Waited for its turn since.
     pub(crate) since: u64,
@@ -117,6 +121,9 @@ impl World {
         {
             volume.noted.version = version;
             volume.noted.epoch = order.epoch;
+        }
+        if let Some(volume) = self.volume_of_mut(id) {
+            volume.noted.peers.clone_from(&order.peers);
         }
         Ok(())
     }
@@ -248,6 +255,11 @@ impl World {
                 if self.frozen(id) {
                     return Outcome::Failed;
                 }
+                if !matches!(order.directive, Directive::Freeze { .. })
+                    && let Some((server, _)) = self.server_and_data(id)
+                {
+                    server.peers.clone_from(&order.peers);
+                }
                 self.by_statements(order)
             }
         }
@@ -307,7 +319,10 @@ impl World {
             .process(from)
             .and_then(Process::server)
             .map(|server| server.run);
-        let Some(run) = run.filter(|_| is_donor) else {
+        let open = self
+            .process(id)
+            .is_some_and(|process| self.open_to(from, process.ordinal));
+        let Some(run) = run.filter(|_| is_donor && open) else {
             return Outcome::Failed;
         };
         let steps = u8::try_from(self.between(2, 6)).unwrap_or(2);

@@ -71,8 +71,10 @@ pub(crate) struct Source {
     pub(crate) ordinal: Ordinal,
     /// Who it was when last attached.
     pub(crate) uuid: Option<Uuid>,
-    /// Who was ordered: the agent lets go of anybody else at once.
+    /// Who was ordered: the agent lets go of anybody else, if it is soon.
     pub(crate) wanted: Uuid,
+    /// When that was ordered.
+    pub(crate) ordered: u64,
 }
 
 impl Data {
@@ -169,6 +171,7 @@ pub(crate) struct Noted {
     /// (version, epoch).
     pub(crate) self_fenced: Option<(u64, u64)>,
     pub(crate) not_strict: BTreeSet<u64>,
+    pub(crate) peers: BTreeSet<Ordinal>,
 }
 
 /// One volume.

@@ -7,6 +7,7 @@ use katazuke_core::record::Ordinal;
 
 use crate::agent::Order;
 use crate::faults::Fault;
+use crate::operator::Basis;
 use crate::world::World;
 
 /// What can happen.
@@ -20,14 +21,12 @@ pub(crate) enum Event {
         operator: usize,
         life: u64,
         action: Action,
-        version: u64,
-        epoch: u64,
+        basis: Basis,
     },
     Act {
         operator: usize,
         action: Action,
-        version: u64,
-        epoch: u64,
+        basis: Basis,
     },
     Order(Order),
     Reply {
@@ -116,18 +115,16 @@ impl World {
                 operator,
                 life,
                 action,
-                version,
-                epoch,
+                basis,
             } => {
-                self.send(operator, life, action, version, epoch);
+                self.send(operator, life, action, basis);
             }
             Event::Act {
                 operator,
                 action,
-                version,
-                epoch,
+                basis,
             } => {
-                self.act(operator, action, version, epoch);
+                self.act(operator, action, basis);
             }
             Event::Order(order) => self.take_order(order),
             Event::Reply {

@@ -10,10 +10,10 @@
 //! I7 the record is never stronger than the servers (R3).
 
 use gtid::{GtidSet, Uuid};
-use katazuke_core::observed::Receiver;
-use katazuke_core::record::{Member, Record};
+use katazuke_core::record::{Member, Ordinal, Record};
 
 use crate::disk::{Tx, has};
+use crate::mysqld::Process;
 use crate::world::World;
 
 impl World {
@@ -187,45 +187,53 @@ impl World {
 
     /// After every event: R3 between the record and the recorded primary's servers.
     pub(crate) fn always(&mut self) {
-        let Some(primary) = self.api.record.primary.clone() else {
+        let (Some(primary), k) = (&self.api.record.primary, self.api.record.k) else {
             return;
         };
-        let k = self.api.record.k;
-        let mut broken = None;
-        for (id, process) in self.processes.iter().enumerate() {
-            let Some(server) = process.server().filter(|_| process.alive) else {
-                continue;
-            };
-            let Some(data) = self.data_of(id) else {
-                continue;
-            };
-            if data.uuid == primary.uuid && !server.read_only && server.k.unwrap_or(0) < k {
-                broken = Some(format!(
-                    "{} is open with k={:?}, recorded is {k}",
-                    data.uuid, server.k
-                ));
-            }
-            let acknowledges = server.receiver == Receiver::Yes
-                && server
-                    .connection
-                    .as_ref()
-                    .is_some_and(|connection| connection.acknowledges);
-            let to_primary = data
-                .source
-                .is_some_and(|source| source.uuid == Some(primary.uuid));
-            if acknowledges && to_primary && k > 0 {
-                let member = self.api.record.acker(process.ordinal);
-                if member.is_none_or(|member| member.uuid != data.uuid) {
-                    broken = Some(format!(
-                        "shop-{} acknowledges and is not recorded",
-                        process.ordinal
-                    ));
-                }
-            }
-        }
-        if let Some(why) = broken {
+        let open = (0..self.processes.len()).find(|id| {
+            let server = self.process(*id).and_then(Process::server);
+            server.is_some_and(|server| !server.read_only)
+                && self
+                    .data_of(*id)
+                    .is_some_and(|data| data.uuid == primary.uuid)
+        });
+        let Some(open) = open.filter(|_| k > 0) else {
+            return;
+        };
+        let enforced = self
+            .process(open)
+            .and_then(Process::server)
+            .and_then(|server| server.k);
+        if enforced.unwrap_or(0) < k {
+            let why = format!("it is open with k={enforced:?}, recorded is {k}");
             self.violate("I7 NeverStronger", why);
         }
+        if let Some(who) = self.stranger(open) {
+            let why = format!("shop-{who} acknowledges and is not recorded");
+            self.violate("I7 NeverStronger", why);
+        }
+    }
+
+    /// Somebody whose acknowledgements count at this server, and who is no member.
+    fn stranger(&self, open: usize) -> Option<Ordinal> {
+        let run = self.process(open)?.server()?.run;
+        let counts = |process: &&Process| {
+            let connection = process
+                .server()
+                .and_then(|server| server.connection.as_ref());
+            process.alive
+                && connection.is_some_and(|c| c.acknowledges && c.process == open && c.run == run)
+        };
+        let stranger = self.processes.iter().filter(counts).find(|process| {
+            let data = self
+                .volumes
+                .get(&(process.ordinal, process.generation))
+                .and_then(crate::disk::Volume::data);
+            let member = self.api.record.acker(process.ordinal);
+            self.open_to(open, process.ordinal)
+                && member.map(|member| member.uuid) != data.map(|data| data.uuid)
+        });
+        stranger.map(|process| process.ordinal)
     }
 
     /// The cluster is Healthy, writers have stopped: everything is everywhere.

@@ -88,6 +88,8 @@ pub(crate) struct Server {
     pub(crate) serving: Option<u64>,
     pub(crate) freezing: Option<Freezing>,
     pub(crate) app_ready: bool,
+    /// Replication accounts that are not locked.
+    pub(crate) peers: BTreeSet<Ordinal>,
 }
 
 impl Server {
@@ -116,6 +118,7 @@ impl Server {
             serving: None,
             freezing: None,
             app_ready: false,
+            peers: BTreeSet::new(),
         }
     }
 

@@ -2,10 +2,11 @@
 //! record read live, may be paused between deciding and acting, and may die
 //! between any two actions. Remembers nothing that matters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use katazuke_core::observed::{Agent, Refusal};
 use katazuke_core::record::{Ordinal, Record};
+use katazuke_core::semisync::may_replicate;
 use katazuke_core::{Action, Plan, Situation, judge, notation, plan};
 
 use crate::agent::{Asked, Order};
@@ -14,6 +15,15 @@ use crate::kube::Pod;
 use crate::world::World;
 
 const LEASE: u64 = 6_000;
+
+/// What an action rests on.
+#[derive(Debug, Clone)]
+pub(crate) struct Basis {
+    pub(crate) version: u64,
+    pub(crate) epoch: u64,
+    /// Whose accounts an order leaves open.
+    pub(crate) peers: BTreeSet<Ordinal>,
+}
 
 /// What one stream said.
 #[derive(Debug, Clone)]
@@ -218,15 +228,24 @@ impl World {
         let life = self.operators[operator].life;
         for action in actions {
             let delay = self.between(0, 8);
-            let (version, epoch) = (observed.record.version, observed.record.epoch);
+            let basis = Basis {
+                version: observed.record.version,
+                epoch: observed.record.epoch,
+                peers: match &action {
+                    Action::Order { to, .. } => may_replicate(&observed, *to).into_iter().collect(),
+                    Action::Record(_)
+                    | Action::Role { .. }
+                    | Action::CreateInstance { .. }
+                    | Action::DeletePod { .. } => BTreeSet::new(),
+                },
+            };
             self.after(
                 delay,
                 Event::Send {
                     operator,
                     life,
                     action,
-                    version,
-                    epoch,
+                    basis,
                 },
             );
         }
@@ -301,14 +320,7 @@ impl World {
     }
 
     /// Decided, and now to be done; in between anything may have happened.
-    pub(crate) fn send(
-        &mut self,
-        operator: usize,
-        life: u64,
-        action: Action,
-        version: u64,
-        epoch: u64,
-    ) {
+    pub(crate) fn send(&mut self, operator: usize, life: u64, action: Action, basis: Basis) {
         let (now, mind) = (self.now, &self.operators[operator]);
         if mind.life != life {
             return;
@@ -322,8 +334,7 @@ impl World {
                     operator,
                     life,
                     action,
-                    version,
-                    epoch,
+                    basis,
                 },
             );
             return;
@@ -340,8 +351,7 @@ impl World {
                 Event::Act {
                     operator,
                     action,
-                    version,
-                    epoch,
+                    basis: basis.clone(),
                 },
             );
         }
@@ -350,14 +360,18 @@ impl World {
             Event::Act {
                 operator,
                 action,
-                version,
-                epoch,
+                basis,
             },
         );
     }
 
     /// It arrives.
-    pub(crate) fn act(&mut self, operator: usize, action: Action, version: u64, epoch: u64) {
+    pub(crate) fn act(&mut self, operator: usize, action: Action, basis: Basis) {
+        let Basis {
+            version,
+            epoch,
+            peers,
+        } = basis;
         match action {
             Action::Record(record) => self.write_record(operator, version, *record),
             Action::Order {
@@ -382,6 +396,7 @@ impl World {
                     process,
                     uuid,
                     epoch,
+                    peers,
                     directive,
                     since,
                 });

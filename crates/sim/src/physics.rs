@@ -28,7 +28,10 @@ impl World {
         else {
             return;
         };
-        let server = Server::boot(run, data, now);
+        let mut server = Server::boot(run, data, now);
+        if let Some(volume) = self.volume_of(id) {
+            server.peers.clone_from(&volume.noted.peers);
+        }
         if let Some(process) = self.process_mut(id) {
             let ordinal = process.ordinal;
             process.mysqld = Mysqld::Running(Box::new(server));
@@ -141,6 +144,12 @@ impl World {
         }
     }
 
+    /// Whether the replication account of an instance is open at a server.
+    pub(crate) fn open_to(&self, at: usize, ordinal: Ordinal) -> bool {
+        let server = self.process(at).and_then(Process::server);
+        server.is_some_and(|server| server.peers.contains(&ordinal))
+    }
+
     /// A receiver that tries: attached to whoever runs under that name now.
     pub(crate) fn connect(&mut self, id: usize) {
         let Some((ordinal, server)) = self
@@ -160,7 +169,11 @@ impl World {
             return;
         };
         let (here, there) = (Place::Instance(ordinal), Place::Instance(source.ordinal));
-        if !self.linked(here, there) || !self.linked(there, here) || self.frozen(at) {
+        if !self.linked(here, there)
+            || !self.linked(there, here)
+            || self.frozen(at)
+            || !self.open_to(at, ordinal)
+        {
             return;
         }
         let Some(run) = self
@@ -192,7 +205,7 @@ impl World {
             }
             source.uuid = Some(uuid);
         }
-        if uuid != source.wanted {
+        if uuid != source.wanted && now - source.ordered < 1_500 {
             server.receiver = Receiver::No;
             return;
         }
@@ -211,7 +224,9 @@ impl World {
         let ordinal = self.process(id)?.ordinal;
         let (connection, heard) = (server.connection.clone()?, server.heard);
         let source = self.processes.get(connection.process)?.ordinal;
-        let alive = self.running(connection.process, connection.run).is_some();
+        // A locked account's dump thread is killed (fact 22).
+        let alive = self.running(connection.process, connection.run).is_some()
+            && self.open_to(connection.process, ordinal);
         let arrives = self.linked(Place::Instance(source), Place::Instance(ordinal));
         let silent = !arrives || self.frozen(connection.process);
         if (silent && self.now - heard > NET_TIMEOUT) || (!silent && !alive) {

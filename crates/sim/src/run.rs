@@ -142,7 +142,7 @@ fn held(world: &World) -> End {
         return End::Violated("L1 Recovers: no pass at all".to_owned());
     };
     let words = format!("{:?}: {}", last.situation, last.why);
-    match explained(world, last.situation, &last.why) {
+    match explained(world, last.situation) {
         true => End::Held(words),
         false => End::Violated(format!("L1 Recovers: {words}")),
     }
@@ -150,7 +150,7 @@ fn held(world: &World) -> End {
 
 /// What stays a human's: said with its name, and only after faults that are
 /// beyond what the cluster promises to heal by itself.
-fn explained(world: &World, situation: Situation, why: &str) -> bool {
+fn explained(world: &World, situation: Situation) -> bool {
     let disk_lost = world.disks_lost > 0;
     let weak = !world.weakly.is_empty();
     match situation {
@@ -161,10 +161,9 @@ fn explained(world: &World, situation: Situation, why: &str) -> bool {
         Situation::Degraded
         | Situation::Promoting
         | Situation::Opening
-        | Situation::WritesWaiting => {
-            why.contains("not proved that this may go")
-                && (weak || disk_lost || why.contains("noted that it may"))
-        }
+        | Situation::WritesWaiting => world
+            .errant_unproven()
+            .is_some_and(|why| weak || disk_lost || why.contains("noted that it may")),
         Situation::Deleting
         | Situation::StatusBehind
         | Situation::Paused

@@ -1,6 +1,7 @@
 //! From what an operator heard to the core's picture, as the real one does it:
 //! what could not be seen is unknown, durations are counted on its own clock.
 
+use katazuke_core::conditions;
 use katazuke_core::observed::{
     Agent, Claim, Instance, Mode, Observed, Pod as SeenPod, Rebuild, Seen, Silence, Spec,
 };
@@ -12,6 +13,15 @@ const SILENCE: u64 = 5_000;
 const STREAM_SILENT: u64 = 1_000;
 
 impl World {
+    /// What is said of an instance that holds what nobody can prove unneeded.
+    pub(crate) fn errant_unproven(&self) -> Option<String> {
+        let observed = self.observe(self.api.lease.0, self.api.record.clone());
+        conditions::instances(&observed)
+            .into_iter()
+            .find(|line| line.situation == "ErrantUnproven")
+            .map(|line| line.message)
+    }
+
     pub(crate) fn observe(&self, operator: usize, record: Record) -> Observed {
         let mut ordinals: std::collections::BTreeSet<Ordinal> =
             (0..self.setting.replicas).map(Ordinal).collect();

@@ -108,6 +108,7 @@ impl World {
             ordinal: source,
             uuid: known,
             wanted: uuid,
+            ordered: now,
         });
         if moved {
             server.position = katazuke_core::observed::Position::default();
