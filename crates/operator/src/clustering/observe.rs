@@ -198,7 +198,8 @@ fn seen_pod(sources: &Sources<'_>, pod: &KubePod, wanted: Option<String>) -> See
             ),
         });
     }
-    let trouble = trouble::of(pod);
+    let claims = sources.claims.iter().flat_map(BTreeMap::values);
+    let trouble = trouble::of(pod).map(|trouble| trouble.with_claims(pod, claims.map(Arc::as_ref)));
     let hash = pod.annotations().get(manifests::SPEC_HASH);
     Seen::Present(Pod {
         uid: pod.uid().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Why a Pod does not run, in the kubelet's or the scheduler's own words, with
 //! names. Looks at the Pod alone; never decides what follows from it.
 
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, PersistentVolumeClaim, Pod};
 
 /// Reasons of a waiting container that pass by themselves.
 const PASSING: [&str; 2] = ["ContainerCreating", "PodInitializing"];
@@ -13,6 +13,48 @@ pub(super) struct Trouble {
     pub reason: String,
     /// A sentence.
     pub sentence: String,
+}
+
+impl Trouble {
+    /// The scheduler says that a claim is not bound, but not which and why.
+    pub(super) fn with_claims<'a>(
+        mut self,
+        pod: &Pod,
+        claims: impl Iterator<Item = &'a PersistentVolumeClaim>,
+    ) -> Self {
+        let sentence = self.sentence.to_lowercase();
+        if !["persistentvolumeclaim", "storageclass"]
+            .iter()
+            .any(|word| sentence.contains(word))
+        {
+            return self;
+        }
+        let volumes = pod
+            .spec
+            .iter()
+            .flat_map(|spec| spec.volumes.iter().flatten());
+        let used: Vec<&str> = volumes
+            .filter_map(|volume| Some(volume.persistent_volume_claim.as_ref()?.claim_name.as_str()))
+            .collect();
+        for claim in claims {
+            let name = claim.metadata.name.as_deref().unwrap_or_default();
+            let phase = claim
+                .status
+                .as_ref()
+                .and_then(|status| status.phase.as_deref());
+            if phase != Some("Bound") && used.contains(&name) {
+                let class = claim
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.storage_class_name.as_deref());
+                let class = class.map_or("without a storage class".to_owned(), |class| {
+                    format!("of storage class {class}")
+                });
+                self.sentence = format!("{}; claim {name} {class} is not bound", self.sentence);
+            }
+        }
+        self
+    }
 }
 
 /// The first trouble, in the order in which a Pod starts: scheduling, init
@@ -125,6 +167,23 @@ mod tests {
                 "Unschedulable".into(),
                 "not scheduled: 0/3 nodes are available: 3 Insufficient memory.".into()
             ))
+        );
+    }
+
+    #[test]
+    fn a_claim_that_is_not_bound_is_named_with_its_class() {
+        let condition = json!({"type": "PodScheduled", "status": "False", "message": "pod has unbound immediate PersistentVolumeClaims. not found"});
+        let mut pod = pod(&json!({"conditions": [condition]}));
+        pod.spec = serde_json::from_value(json!({"containers": [], "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-shop-0-0"}}]})).unwrap();
+        let claim = |name: &str| -> PersistentVolumeClaim {
+            serde_json::from_value(json!({"metadata": {"name": name}, "spec": {"storageClassName": "fast"}, "status": {"phase": "Pending"}})).unwrap()
+        };
+        let claims = [claim("data-shop-0-0"), claim("data-shop-1-0")];
+        let trouble = of(&pod).unwrap().with_claims(&pod, claims.iter());
+        assert_eq!(
+            trouble.sentence,
+            "not scheduled: pod has unbound immediate PersistentVolumeClaims. not found; \
+             claim data-shop-0-0 of storage class fast is not bound"
         );
     }
 
