@@ -19,10 +19,12 @@ pub struct Report {
     pub tally: Tally,
     /// Over the hashes of all of them.
     pub hash: u64,
+    /// Different pictures that were judged, where they were counted.
+    pub states: std::collections::BTreeSet<u64>,
 }
 
 impl Report {
-    fn take(&mut self, outcome: Outcome) {
+    pub(crate) fn take(&mut self, outcome: Outcome) {
         let Outcome {
             seed,
             end,
@@ -40,13 +42,14 @@ impl Report {
         }
     }
 
-    fn merge(&mut self, other: Report) {
+    pub(crate) fn merge(&mut self, other: Report) {
         self.seeds += other.seeds;
         self.healthy += other.healthy;
         self.held.extend(other.held);
         self.violated.extend(other.violated);
         self.tally.add(&other.tally);
         self.hash ^= other.hash;
+        self.states.extend(other.states);
     }
 }
 

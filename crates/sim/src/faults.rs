@@ -67,7 +67,7 @@ impl World {
         let time = self.between(6_000, 30_000);
         let other = Ordinal(self.rng.u32(0..self.setting.replicas));
         let primary = self.api.record.primary_ordinal().unwrap_or(Ordinal(0));
-        let row = match self.rng.u32(0..5) {
+        let row = match self.rng.u32(0..6) {
             // OKs that lie, then a failover because nobody hears of them (fact 5).
             0 => vec![
                 (0, Fault::Isolate(None, Way::Both, time)),
@@ -76,7 +76,7 @@ impl World {
             ],
             // A tail that is only in relay logs, on the wrong side.
             1 => vec![
-                (0, Fault::StallApplier(other, time)),
+                (0, Fault::StallApplier(other, time + 20_000)),
                 (0, Fault::Partition(1 << primary.0 | 1 << other.0, time)),
             ],
             // Acknowledgements get lost, then the primary.
@@ -90,6 +90,16 @@ impl World {
                 (120, Fault::KillMysqld(Some(other))),
                 (200, Fault::NodeDies(None, time)),
             ],
+            // Received, not applied, not fsynced: memory goes, then the only disk that has it.
+            4 => self
+                .ordinals()
+                .filter(|ordinal| *ordinal != primary)
+                .map(|ordinal| (0, Fault::StallApplier(ordinal, time)))
+                .chain([
+                    (900, Fault::NodeDies(Some(other), 400)),
+                    (10, Fault::NodeDies(Some(primary), time)),
+                ])
+                .collect(),
             // A late leader.
             _ => vec![
                 (0, Fault::OperatorPauses(0, time)),

@@ -18,6 +18,7 @@ mod kube;
 mod kubelet;
 mod mysqld;
 mod operator;
+mod pairs;
 mod physics;
 mod run;
 mod seen;
@@ -26,5 +27,6 @@ mod tally;
 mod world;
 
 pub use explore::{Report, explore};
+pub use pairs::exhaust;
 pub use run::{End, Outcome, run, run_traced};
 pub use tally::{Tally, WANTED};

@@ -219,6 +219,7 @@ impl World {
             }
             Plan::Settled | Plan::Wait(_) | Plan::NeedsHuman(_) => (observed, judgement, first),
         };
+        self.count_state(&observed, &judgement);
         self.note(operator, &observed, &judgement, &planned);
         self.stir(observed.record.version);
         let Plan::Do(actions) = planned else { return };
@@ -249,6 +250,25 @@ impl World {
                 },
             );
         }
+    }
+
+    fn count_state(
+        &mut self,
+        observed: &katazuke_core::Observed,
+        judgement: &katazuke_core::Judgement,
+    ) {
+        use std::hash::{Hash, Hasher};
+        let Some(states) = &mut self.states else {
+            return;
+        };
+        let record = Record {
+            version: 0,
+            ..observed.record.clone()
+        };
+        let lines = katazuke_core::conditions::instances(observed);
+        let mut hasher = std::hash::DefaultHasher::new();
+        format!("{record:?} {:?} {lines:?}", judgement.situation).hash(&mut hasher);
+        states.insert(hasher.finish());
     }
 
     fn note(

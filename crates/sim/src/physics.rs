@@ -306,7 +306,7 @@ impl World {
 
     /// The kernel writes the page cache back now and then.
     fn sync_lazily(&mut self, id: usize) {
-        if self.rng.u32(0..40) > 0 {
+        if self.rng.u32(0..200) > 0 {
             return;
         }
         if let Some((_, data)) = self.server_and_data(id) {

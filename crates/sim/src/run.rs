@@ -72,7 +72,38 @@ fn setting(seed: u64) -> Setting {
 
 fn play(seed: u64, traced: bool) -> Outcome {
     let mut world = World::new(seed, setting(seed), traced);
-    let end = stages(&mut world);
+    let early = world.rng.u32(0..8) == 0;
+    if early {
+        let until = world.between(500, 12_000);
+        settle(&mut world, until, 1_000);
+    } else if !begin(&mut world) {
+        let end = not_begun(&world);
+        return outcome(&mut world, seed, end);
+    }
+    world.plan_faults(FAULTS);
+    finish(&mut world, seed, FAULTS)
+}
+
+/// Until it is Healthy for the first time.
+pub(crate) fn begin(world: &mut World) -> bool {
+    settle(world, BEGIN, 1_000)
+}
+
+/// Faults for so long, then none, then the verdict.
+pub(crate) fn finish(world: &mut World, seed: u64, faults: u64) -> Outcome {
+    settle(world, world.now + faults, u64::MAX);
+    world.heal();
+    if !settle(world, world.now + RECOVER, QUIET) {
+        let end = held(world);
+        return outcome(world, seed, end);
+    }
+    world.writing = false;
+    settle(world, world.now + 5_000, u64::MAX);
+    world.check_end();
+    outcome(world, seed, End::Healthy)
+}
+
+fn outcome(world: &mut World, seed: u64, end: End) -> Outcome {
     let end = match world.violation.take() {
         Some(why) => End::Violated(why),
         None => end,
@@ -84,29 +115,6 @@ fn play(seed: u64, traced: bool) -> Outcome {
         hash: world.hash,
         trace: world.trace.take().unwrap_or_default(),
     }
-}
-
-fn stages(world: &mut World) -> End {
-    let early = world.rng.u32(0..8) == 0;
-    let until = if early {
-        world.between(500, 12_000)
-    } else {
-        BEGIN
-    };
-    let began = settle(world, until, 1_000);
-    if !began && !early {
-        return not_begun(world);
-    }
-    world.plan_faults(FAULTS);
-    settle(world, world.now + FAULTS, u64::MAX);
-    world.heal();
-    if !settle(world, world.now + RECOVER, QUIET) {
-        return held(world);
-    }
-    world.writing = false;
-    settle(world, world.now + 5_000, u64::MAX);
-    world.check_end();
-    End::Healthy
 }
 
 fn not_begun(world: &World) -> End {
@@ -155,8 +163,7 @@ fn explained(world: &World, situation: Situation) -> bool {
     let weak = !world.weakly.is_empty();
     match situation {
         // A disk is gone, and with it what a proof would need (sections 3 and 6).
-        Situation::Blocked => disk_lost,
-        Situation::AckedDataMissing | Situation::Diverged => disk_lost,
+        Situation::Blocked | Situation::AckedDataMissing | Situation::Diverged => disk_lost,
         // A tail that somebody may have been told OK for stays (re-4).
         Situation::Degraded
         | Situation::Promoting

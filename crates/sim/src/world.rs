@@ -37,6 +37,7 @@ pub(crate) struct Setting {
 }
 
 /// Everything.
+#[derive(Clone)]
 pub(crate) struct World {
     pub(crate) now: u64,
     pub(crate) rng: fastrand::Rng,
@@ -65,6 +66,8 @@ pub(crate) struct World {
     /// Servers that were opened, by their uuid: at which version of the record.
     pub(crate) opened: BTreeMap<gtid::Uuid, u64>,
     pub(crate) disks_lost: u32,
+    /// Hashes of the pictures that were judged, if they are counted.
+    pub(crate) states: Option<std::collections::BTreeSet<u64>>,
     /// The last pass of whoever leads.
     pub(crate) last: Option<crate::operator::Last>,
 }
@@ -96,6 +99,7 @@ impl World {
             violation: None,
             opened: BTreeMap::new(),
             disks_lost: 0,
+            states: None,
             last: None,
         };
         for operator in 0..2 {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use sim::{End, Report, WANTED, explore, run_traced};
+use sim::{End, Report, WANTED, exhaust, explore, run_traced};
 
 use super::Done;
 
@@ -21,6 +21,9 @@ pub(crate) struct Arguments {
     /// Threads; as many as there are cores where it is not said.
     #[arg(long)]
     threads: Option<u64>,
+    /// Every pair of faults at every gap in a small world.
+    #[arg(long, conflicts_with_all = ["seed", "seeds"])]
+    exhaustive: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
@@ -29,6 +32,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let threads = arguments.threads.unwrap_or(cores);
+    if arguments.exhaustive {
+        let report = exhaust(threads);
+        say(&report);
+        println!("{} different pictures were judged", report.states.len());
+        return Ok(verdict(&report, 0));
+    }
     let report = explore(arguments.first, arguments.seeds, threads);
     say(&report);
     Ok(verdict(&report, arguments.seeds))
