@@ -244,10 +244,14 @@ fn watch(
     tasks.spawn(nodes);
 }
 
-/// Of a Pod's spec only the node is read.
+/// Of a Pod's spec only the node and the claims are read.
 fn slim(spec: k8s_openapi::api::core::v1::PodSpec) -> k8s_openapi::api::core::v1::PodSpec {
     k8s_openapi::api::core::v1::PodSpec {
         node_name: spec.node_name,
+        volumes: spec.volumes.map(|mut volumes| {
+            volumes.retain(|volume| volume.persistent_volume_claim.is_some());
+            volumes
+        }),
         ..k8s_openapi::api::core::v1::PodSpec::default()
     }
 }

@@ -16,8 +16,9 @@ use crate::lock;
 /// From mysqld's exit to the end of its log.
 const END_BOUND: Duration = Duration::from_millis(500);
 
-/// "Aborting": the last ERROR of many failed starts, and never the reason.
-const ABORTING: &str = "MY-010119";
+/// The last ERRORs of many failed starts, and never the reason: "Aborting", and
+/// that the data directory just made is of no use.
+const CONSEQUENCES: [&str; 2] = ["MY-010119", "MY-013455"];
 
 /// One line in mysqld's traditional format.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ impl Log {
         };
         match severity {
             "ERROR" => {
-                if code != ABORTING {
+                if !CONSEQUENCES.contains(&code.as_ref()) {
                     *lock(&self.last_error) = Some(format!("{code} {message}"));
                 }
                 tracing::error!(target: "mysqld", severity, code, subsystem, "{message}");
