@@ -119,7 +119,11 @@ pub fn suspicion(observed: &Observed, primary: &Member) -> Suspicion {
             observed,
             &format!("mysqld of {name} does not answer its agent"),
         ),
-        PrimaryView::Silent { milliseconds, why } if milliseconds < bound => {
+        // The ackers' own clocks say enough where the operator's begins anew with
+        // every Pod: one that never gets an address is silent for 0 ms for ever.
+        PrimaryView::Silent { milliseconds, why }
+            if milliseconds < bound && !enough_say_silent(observed) =>
+        {
             Suspicion::Unclear(format!(
                 "the agent of {name} does not answer ({why}); {bound} ms of silence make it suspect"
             ))
@@ -158,6 +162,19 @@ fn ackers_in_words(observed: &Observed, silent: &[Ordinal]) -> String {
         true => "no acker".to_owned(),
         false => observed.names(silent.iter().copied()),
     }
+}
+
+/// fo-0 by the words of ackers that answer, none of it by what was not seen.
+fn enough_say_silent(observed: &Observed) -> bool {
+    let bound = observed.spec.silence_milliseconds;
+    let say = observed.record.ackers.iter().filter(|member| {
+        observed
+            .agent(member.ordinal)
+            .and_then(|agent| agent.source_silent_milliseconds)
+            .is_some_and(|silent| silent >= bound)
+    });
+    let needed = fenced_needed(&observed.record).unwrap_or(observed.record.ackers.len());
+    !observed.record.ackers.is_empty() && say.count() >= needed.max(1)
 }
 
 fn acker_hears_nothing(observed: &Observed, member: &Member) -> bool {
