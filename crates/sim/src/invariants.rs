@@ -7,7 +7,8 @@
 //! I4 nothing that was answered OK is discarded by an order;
 //! I5 every acknowledged write is in the watermark or on ≥ k members of K;
 //! I6 versions rise by one, epochs and watermark never fall;
-//! I7 the record is never stronger than the servers (R3).
+//! I7 the record is never stronger than the servers (R3);
+//! I8 a primary is opened only when ≥ k members hold everything that it has (section 9).
 
 use gtid::{GtidSet, Uuid};
 use katazuke_core::record::{Member, Ordinal, Record};
@@ -40,6 +41,7 @@ impl World {
         let vanished = self.read.subtract(&executed);
         self.say(|| format!("{uuid} is opened with {}", World::set_words(&executed)));
         self.opened.insert(uuid, version);
+        self.check_held_at_opening(&executed);
         if !lost.is_empty() {
             self.violate(
                 "I1 NoAcknowledgedLost",
@@ -51,6 +53,29 @@ impl World {
                 "I3 NoRowVanishes",
                 format!("{} opened without {vanished}", World::set_words(&executed)),
             );
+        }
+    }
+
+    fn check_held_at_opening(&mut self, executed: &GtidSet) {
+        let record = self.api.record.clone();
+        let holds = |member: &&Member| {
+            let data = self.named(member.ordinal).and_then(|id| {
+                let process = self.process(id)?;
+                let data = self.data_of(id)?;
+                let same = process.incarnation == member.incarnation && data.uuid == member.uuid;
+                same.then_some(data)
+            });
+            // One that was hurt meanwhile counts: it held it when that was decided.
+            data.is_none_or(|data| data.received().contains(executed))
+        };
+        let holders = record.ackers.iter().filter(holds).count();
+        if holders < record.k as usize {
+            let why = format!(
+                "{holders} hold {}, k={}",
+                World::set_words(executed),
+                record.k
+            );
+            self.violate("I8 HeldBeforeOpen", why);
         }
     }
 
