@@ -182,7 +182,41 @@ fn rebuild(
         steps.order(observed, ordinal, Directive::Discard { epoch, kept });
         return;
     }
-    new_generation(observed, ordinal, steps);
+    if !another_comes(observed, ordinal) {
+        new_generation(observed, ordinal, steps);
+    }
+}
+
+/// Whether another instance is on its way to being a holder: then a volume is
+/// not given up for want of one.
+fn another_comes(observed: &Observed, except: Ordinal) -> bool {
+    let primary = observed.record.primary_ordinal();
+    let others = observed.instances.keys().copied();
+    others
+        .filter(|ordinal| *ordinal != except && Some(*ordinal) != primary)
+        .filter(|ordinal| ordinal.0 < observed.spec.replicas)
+        .any(|ordinal| match standing(observed, ordinal) {
+            Standing::ToBoot
+            | Standing::ToFollow
+            | Standing::CatchingUp
+            | Standing::Admissible
+            | Standing::Reincarnated
+            | Standing::ToAdmit
+            | Standing::ToServe
+            | Standing::Acker => true,
+            Standing::NoPod
+            | Standing::PodTrouble(_)
+            | Standing::Unreachable(_)
+            | Standing::Busy(_)
+            | Standing::VolumeUnreadable(_)
+            | Standing::ToClone
+            | Standing::StartFails(_)
+            | Standing::ToKill
+            | Standing::ErrantInRelayLogs(_)
+            | Standing::BeyondBinlogs(_)
+            | Standing::ToDiscard { .. }
+            | Standing::ErrantUnproven { .. } => false,
+        })
 }
 
 /// Beside the primary onto a new volume, the old one kept: needs no other holder.

@@ -2,7 +2,7 @@
 //! is never opened before k ackers hold everything that it has (section 9).
 
 use super::{Steps, join};
-use crate::action::Directive;
+use crate::action::{Action, Directive};
 use crate::observed::{Access, Mysqld, Observed, Server};
 use crate::record::{Record, Step};
 use crate::semisync::{
@@ -93,6 +93,10 @@ pub(super) fn promote(observed: &Observed) -> Steps {
             k: record.k,
         };
         steps.order(observed, primary.ordinal, promote);
+        // Whoever has nothing more than it may attach meanwhile: its binlog is
+        // the same before and after. ACKs need a source that asks for them.
+        let others = join::others(observed).others.into_iter();
+        steps.others.extend(others.filter(is_attachment));
         return steps;
     }
     steps.record(join::admit(observed));
@@ -107,6 +111,16 @@ pub(super) fn promote(observed: &Observed) -> Steps {
         );
     }
     steps
+}
+
+fn is_attachment(action: &Action) -> bool {
+    match action {
+        Action::Order { directive, .. } => matches!(directive, Directive::Follow { .. }),
+        Action::Record(_)
+        | Action::Role { .. }
+        | Action::CreateInstance { .. }
+        | Action::DeletePod { .. } => false,
+    }
 }
 
 /// A primary that stays: semi-sync as recorded, opened when it may be, the application's account.

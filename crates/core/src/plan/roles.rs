@@ -47,7 +47,11 @@ fn wanted(
     has: Option<Role>,
 ) -> Option<Role> {
     let Seen::Unknown(silence) = &instance.agent else {
-        let keeps = has == Some(Role::Primary) && holds_the_place(observed, ordinal);
+        let keeps = match has {
+            Some(Role::Primary) => holds_the_place(observed, ordinal),
+            Some(Role::Replica) => is_being_promoted(observed, ordinal),
+            None => false,
+        };
         return if keeps {
             has
         } else {
@@ -81,6 +85,18 @@ fn holds_the_place(observed: &Observed, ordinal: Ordinal) -> bool {
         .is_some_and(|pod| pod.role == Some(Role::Primary));
     let promoting = |t: &Transition| t.step == Step::Promoting && t.from == Some(ordinal);
     record.transition.as_ref().is_some_and(promoting) && !next_has_it
+}
+
+/// One change from replica to primary instead of two: readers that meet it
+/// meanwhile are refused, since it is offline, and take another replica.
+fn is_being_promoted(observed: &Observed, ordinal: Ordinal) -> bool {
+    let record = &observed.record;
+    record.primary_ordinal() == Some(ordinal)
+        && record
+            .transition
+            .as_ref()
+            .is_some_and(|transition| transition.step == Step::Promoting)
+        && verified(observed, ordinal).is_none()
 }
 
 /// Whether the record says that its primary is being left.
