@@ -100,6 +100,8 @@ struct Clustering {
     /// The resource as we last wrote it: the cache may be behind.
     written: Option<Arc<MySQLCluster>>,
     situation: Option<Situation>,
+    /// Since when a change of primary is under way.
+    hurried: Option<Instant>,
     /// When the status was last written.
     reported: Option<Instant>,
     /// The words of the last pass, and since when they are the same.
@@ -146,6 +148,7 @@ impl Clustering {
             former: BTreeMap::new(),
             roles: BTreeMap::new(),
             gap: Gap::default(),
+            hurried: None,
             passes: 0,
         }
     }

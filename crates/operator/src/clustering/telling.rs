@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::MySQLCluster;
-use katazuke_core::Observed;
-use katazuke_core::conditions;
+use katazuke_core::record::Kind;
+use katazuke_core::{Observed, Plan, conditions};
 
-use super::aftermath::TakenIn;
+use super::aftermath::{Reported, TakenIn};
 use super::error::PassError;
 use super::{Clustering, Decided, report, story};
 use crate::context::{Findings, reference};
@@ -48,6 +48,9 @@ impl Clustering {
         if recorded && told.switchover.is_none() && told.failover.is_none() {
             return Ok(());
         }
+        if self.is_hurried(observed, plan, &told) {
+            return Ok(());
+        }
         let report = report::Report {
             observed,
             judgement,
@@ -68,6 +71,25 @@ impl Clustering {
             self.reported = Some(Instant::now());
         }
         Ok(())
+    }
+
+    /// Clients wait while the primary changes: its next step goes before the
+    /// status, for as long as a change takes when all goes well. Events and the
+    /// record tell of it meanwhile.
+    fn is_hurried(&mut self, observed: &Observed, plan: &Plan, told: &Reported) -> bool {
+        let changes = observed
+            .record
+            .transition
+            .as_ref()
+            .is_some_and(|transition| matches!(transition.kind, Kind::Failover | Kind::Switchover));
+        let ended = told.switchover.is_some() || told.failover.is_some();
+        if !changes || ended || !matches!(plan, Plan::Do(_)) {
+            if !changes {
+                self.hurried = None;
+            }
+            return false;
+        }
+        self.hurried.get_or_insert_with(Instant::now).elapsed() < WORDS
     }
 
     fn tell(&self, base: &MySQLCluster, observed: &Observed, events: &[story::Told]) {
