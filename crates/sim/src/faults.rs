@@ -67,7 +67,7 @@ impl World {
         let time = self.between(6_000, 30_000);
         let other = Ordinal(self.rng.u32(0..self.setting.replicas));
         let primary = self.api.record.primary_ordinal().unwrap_or(Ordinal(0));
-        let row = match self.rng.u32(0..6) {
+        let row = match self.rng.u32(0..7) {
             // OKs that lie, then a failover because nobody hears of them (fact 5).
             0 => vec![
                 (0, Fault::Isolate(None, Way::Both, time)),
@@ -100,6 +100,12 @@ impl World {
                     (10, Fault::NodeDies(Some(primary), time)),
                 ])
                 .collect(),
+            // From one primary to another and back, and an old acker hears of neither.
+            5 => vec![
+                (0, Fault::Partition(1 << other.0, 18_000)),
+                (300, Fault::KillMysqld(Some(primary))),
+                (8_000, Fault::KillMysqld(None)),
+            ],
             // A late leader.
             _ => vec![
                 (0, Fault::OperatorPauses(0, time)),
