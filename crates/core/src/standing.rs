@@ -327,6 +327,10 @@ fn following(
     if let Some(error) = &replication.applier_error {
         return Standing::Unreachable(format!("its applier stopped: {error}"));
     }
+    if replication.semi_sync_enabled && observed.record.acker(ordinal).is_none() {
+        // A member of an older K: attached anew, with its ACKs off (R3).
+        return detached(observed, agent, server, source);
+    }
     if replication.receiver == Receiver::Connecting {
         let error = replication
             .receiver_error
