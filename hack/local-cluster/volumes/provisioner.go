@@ -36,9 +36,12 @@ func Provisioner() {
 		klog.Fatal(err)
 	}
 	ctx := context.Background()
+	// The constructor writes to client-go's global scheme, which every request
+	// reads: nothing may ask the API server before it has returned.
+	provisioning := controller.NewProvisionController(ctx, client, DriverName, provisioner{nodes: *nodes},
+		controller.LeaderElection(false), controller.Threadiness(4))
 	go expandForever(ctx, client)
-	controller.NewProvisionController(ctx, client, DriverName, provisioner{nodes: *nodes},
-		controller.LeaderElection(false), controller.Threadiness(4)).Run(ctx)
+	provisioning.Run(ctx)
 }
 
 func expandForever(ctx context.Context, client kubernetes.Interface) {
