@@ -182,20 +182,20 @@ fn rebuild(
         steps.order(observed, ordinal, Directive::Discard { epoch, kept });
         return;
     }
-    if !another_comes(observed, ordinal) {
+    if !others_come(observed, ordinal) {
         new_generation(observed, ordinal, steps);
     }
 }
 
-/// Whether another instance is on its way to being a holder: then a volume is
-/// not given up for want of one.
-fn another_comes(observed: &Observed, except: Ordinal) -> bool {
+/// Whether there will be k holders with those that are on their way: then a
+/// volume is not given up for want of one.
+fn others_come(observed: &Observed, except: Ordinal) -> bool {
     let primary = observed.record.primary_ordinal();
     let others = observed.instances.keys().copied();
     others
         .filter(|ordinal| *ordinal != except && Some(*ordinal) != primary)
         .filter(|ordinal| ordinal.0 < observed.spec.replicas)
-        .any(|ordinal| match standing(observed, ordinal) {
+        .filter(|ordinal| match standing(observed, *ordinal) {
             Standing::ToBoot
             | Standing::ToFollow
             | Standing::CatchingUp
@@ -217,6 +217,8 @@ fn another_comes(observed: &Observed, except: Ordinal) -> bool {
             | Standing::ToDiscard { .. }
             | Standing::ErrantUnproven { .. } => false,
         })
+        .count()
+        >= observed.record.k as usize
 }
 
 /// Beside the primary onto a new volume, the old one kept: needs no other holder.
