@@ -65,6 +65,8 @@ pub(crate) struct Running {
     pub(crate) poke: Notify,
     pub(crate) binlog: Mutex<LiveBinlog>,
     pub(crate) facts: Mutex<Facts>,
+    /// Held by whoever switches its semi-sync as a source.
+    pub(crate) source_switch: tokio::sync::Mutex<()>,
     observations: AtomicU64,
 }
 
@@ -246,7 +248,11 @@ impl Agent {
         let Options {
             datadir, agent_dir, ..
         } = &self.options;
-        let volume = on_disk::volume(datadir, agent_dir, known);
+        let unlogged = self
+            .record()
+            .map(|record| record.unlogged)
+            .unwrap_or_default();
+        let volume = on_disk::volume(datadir, agent_dir, known, &unlogged);
         let archives = archive::list(&self.options.archive());
         let disk = disk(&self.options.agent_dir);
         self.publish(|state| {
@@ -382,6 +388,7 @@ impl Running {
                 peers: Some(peers),
                 ..Facts::default()
             }),
+            source_switch: tokio::sync::Mutex::new(()),
             observations: AtomicU64::new(0),
         }
     }

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use gtid::GtidSet;
 use tokio::time::{sleep, timeout};
 use wire::{Exit, Mysqld};
 
@@ -15,11 +16,11 @@ use crate::{
     agent::{Agent, Running},
     lock,
     mysqld::{child::Ended, init_file, settings},
-    nudge::{Wait, nudge},
+    nudge::{Wait, no_source_any_more, nudge},
     sql::{
         accounts::AGENT_USER,
         observe::{self, Patience, observe},
-        session::{Login, Session, SqlError},
+        session::{Login, Session, SqlError, text},
     },
 };
 
@@ -147,6 +148,7 @@ async fn first_answer(agent: &Arc<Agent>, running: &Running) -> Result<(), SqlEr
             tracing::error!(%error, "the record still says cloned");
         }
     }
+    remember_unlogged(agent, &mut session).await?;
     drop(session);
     let file = agent.options.run_dir.join("init.sql");
     if let Err(error) = std::fs::remove_file(&file) {
@@ -155,6 +157,34 @@ async fn first_answer(agent: &Arc<Agent>, running: &Running) -> Result<(), SqlEr
     lock(&running.facts).answered = true;
     agent.forget_failed_starts();
     Ok(())
+}
+
+/// gtid_purged is what is executed and in no binlog: the files do not tell of
+/// it when this server is behind the gate again.
+async fn remember_unlogged(agent: &Agent, session: &mut Session) -> Result<(), SqlError> {
+    let statement = "SELECT @@global.gtid_purged AS purged";
+    let rows = session.rows(statement).await?;
+    let purged = rows
+        .first()
+        .and_then(|row| text(row, "purged"))
+        .unwrap_or_default();
+    let purged: GtidSet = purged
+        .parse()
+        .map_err(|error: gtid::ParseError| SqlError::Answer {
+            statement: statement.to_owned(),
+            what: error.to_string(),
+        })?;
+    let known = agent
+        .record()
+        .is_some_and(|record| record.unlogged.contains(&purged));
+    if known {
+        return Ok(());
+    }
+    let remembered = agent.amend_record(|record| record.unlogged = record.unlogged.union(&purged));
+    remembered.map(drop).map_err(|error| SqlError::Answer {
+        statement: statement.to_owned(),
+        what: error.to_string(),
+    })
 }
 
 async fn ask(agent: &Agent, running: &Arc<Running>, session: &mut Session) -> Result<(), SqlError> {
@@ -167,6 +197,10 @@ async fn ask(agent: &Agent, running: &Arc<Running>, session: &mut Session) -> Re
         let serving = lock(&running.facts).serving;
         if wait.is_stuck(&observation.server, serving, observation.ackers) {
             nudge(running);
+        }
+        let server = &observation.server;
+        if server.replication.is_some() && server.semi_sync.enabled {
+            no_source_any_more(running);
         }
         agent.publish_observation(running, observation);
         if round % ROUNDS_PER_DRIFT == 0 {

@@ -1,4 +1,4 @@
-//! Ends a wait that nobody else would end. An acker that received a transaction
+//! Ends waits that nobody else would end. An acker that received a transaction
 //! while it did not acknowledge (before its admission, or when the connection
 //! broke between the two) is not sent it again, so it never acknowledges it;
 //! only the acknowledgement of a later transaction covers it. When every client
@@ -22,6 +22,7 @@ const STUCK: Duration = Duration::from_millis(700);
 const BOUND: Duration = Duration::from_secs(5);
 /// Binlogged like any transaction, and changes nothing.
 const NUDGE: &str = "FLUSH OPTIMIZER_COSTS";
+const OFF: &str = "SET GLOBAL rpl_semi_sync_source_enabled=OFF";
 
 /// What was seen of a wait.
 #[derive(Debug, Default)]
@@ -57,6 +58,35 @@ impl Wait {
             }
         }
     }
+}
+
+/// A former source that follows another: its applier's commits would wait for
+/// acknowledgements that nobody gives. Switching off takes up to a second (the
+/// server stops a thread that looks up once a second), so nobody who waits for
+/// an order waits for it, and it is done again until it is seen to be off.
+/// Switching off answers OK to waiters (fact 6); a server that follows is
+/// read-only, so there is nobody to lie to.
+pub(crate) fn no_source_any_more(running: &Arc<Running>) {
+    let running = Arc::clone(running);
+    tokio::spawn(async move {
+        // Somebody is at it, or a promotion is: the next observation tells.
+        let Ok(_switch) = running.source_switch.try_lock() else {
+            return;
+        };
+        if let Err(error) = switch_off(&running).await {
+            tracing::warn!(%error, "a former source still waits for acknowledgements");
+        }
+    });
+}
+
+/// Only while it is seen to follow, with the switch held: a promotion that came
+/// first has forgotten its source before it switches on.
+async fn switch_off(running: &Running) -> Result<(), SqlError> {
+    let mut session = Session::open(running.login.clone()).await?;
+    if session.rows("SHOW REPLICA STATUS").await?.is_empty() {
+        return Ok(());
+    }
+    session.run_within(OFF, BOUND).await
 }
 
 /// On a connection of its own: it may wait itself.

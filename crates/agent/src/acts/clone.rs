@@ -5,6 +5,7 @@
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
+use gtid::GtidSet;
 use mysql_async::{ClientIdentity, Conn, OptsBuilder, SslOpts, prelude::Queryable};
 use tokio::time::{sleep, timeout};
 use wire::{Endpoint, JobKind, Outcome, layout};
@@ -78,7 +79,10 @@ async fn receive(agent: &Agent, donor: &Endpoint) -> Result<(), ActError> {
     agent
         .renew_incarnation()
         .map_err(io("renewing the incarnation"))?;
-    agent.amend_record(|record| record.cloned = true)?;
+    agent.amend_record(|record| {
+        record.cloned = true;
+        record.unlogged = GtidSet::default();
+    })?;
     place(agent, &incoming)?;
     durable::remove_directory(&agent.options.pristine())
         .map_err(io("removing the receiving server"))

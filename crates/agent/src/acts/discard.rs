@@ -88,6 +88,7 @@ fn empty(agent: &Agent, on_disk: &OnDisk, epoch: u64, kept: &GtidSet) -> Result<
     let discarded = agent_dir.join(DISCARDED);
     durable::remove_directory(&discarded).map_err(io("removing what was discarded before"))?;
     durable::rename(datadir, &discarded).map_err(io("setting the data aside"))?;
+    agent.amend_record(|record| record.unlogged = GtidSet::default())?;
     record::remove_undo(agent_dir)?;
     durable::remove_directory(&discarded).map_err(io("removing the discarded data"))
 }

@@ -29,7 +29,7 @@ pub(crate) async fn follow(
         return Err(ActError::wrong_state("a server does not follow itself"));
     }
     covered(&server, within)?;
-    no_source_any_more(hands, &server).await?;
+    nobody_waits(&server)?;
     if follows(&server, source) {
         return Ok(Outcome::Done);
     }
@@ -58,22 +58,13 @@ pub(crate) async fn follow(
     attached(hands, source).await
 }
 
-/// A source that becomes a replica: its applier's commits would wait for
-/// acknowledgements that nobody gives. Switching off answers OK to waiters
-/// (fact 6), so there must be none; a read-only server gets no new ones.
-async fn no_source_any_more(hands: &mut Hands<'_>, server: &Server) -> Result<(), ActError> {
-    if !server.semi_sync.enabled {
-        return Ok(());
+/// A source that becomes a replica stops being one (see `nudge`), which answers
+/// OK to whoever waits there: nobody may.
+fn nobody_waits(server: &Server) -> Result<(), ActError> {
+    match server.semi_sync.waiting > 0 && server.replication.is_none() {
+        true => Err(ActError::wrong_state("commits wait for an acknowledgement")),
+        false => Ok(()),
     }
-    let waits_as_replica = server.replication.is_some();
-    if server.semi_sync.waiting > 0 && !waits_as_replica {
-        return Err(ActError::wrong_state("commits wait for an acknowledgement"));
-    }
-    hands
-        .session
-        .run("SET GLOBAL rpl_semi_sync_source_enabled=OFF")
-        .await?;
-    Ok(())
 }
 
 fn covered(server: &Server, within: &GtidSet) -> Result<(), ActError> {

@@ -80,6 +80,7 @@ pub(crate) async fn stop_applier(hands: &mut Hands<'_>) -> Result<(), ActError> 
 
 /// On a primary that stays, or as the last step of a promotion.
 pub(crate) async fn set_semi_sync(hands: &mut Hands<'_>, k: u32) -> Result<Outcome, ActError> {
+    let _switch = hands.running.source_switch.lock().await;
     if k == 0 {
         hands
             .session

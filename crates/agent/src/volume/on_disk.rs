@@ -33,10 +33,19 @@ pub(crate) enum OnDiskError {
     Undo(#[from] RecordError),
 }
 
-/// The volume as the state names it. What is known of its binlogs is read on.
-pub(crate) fn volume(datadir: &Path, agent_dir: &Path, known: &LiveBinlog) -> Volume {
+/// The volume as the state names it. What is known of its binlogs is read on;
+/// `unlogged` is what its data holds without a binlog of it.
+pub(crate) fn volume(
+    datadir: &Path,
+    agent_dir: &Path,
+    known: &LiveBinlog,
+    unlogged: &GtidSet,
+) -> Volume {
     match read(datadir, agent_dir, known) {
-        Ok(Some(on_disk)) => Volume::Data { on_disk },
+        Ok(Some(mut on_disk)) => {
+            on_disk.binlog = on_disk.binlog.union(unlogged);
+            Volume::Data { on_disk }
+        }
         Ok(None) => Volume::Empty,
         Err(error) => Volume::Unreadable {
             message: error.to_string(),

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gtid::GtidSet;
 use serde::{Deserialize, Serialize};
 use wire::{Stamp, Undo};
 
@@ -30,6 +31,11 @@ pub(crate) struct Record {
     /// they are reset before this server says anything.
     #[serde(default)]
     pub(crate) cloned: bool,
+    /// What this data holds without ever having logged it: the donor's set. A
+    /// cloned server's first binlog has an empty Previous_gtids, so the files
+    /// alone would tell of less than there is.
+    #[serde(default)]
+    pub(crate) unlogged: GtidSet,
 }
 
 /// Could not read or write the agent's own files.
