@@ -14,6 +14,7 @@
 
 mod parse;
 mod print;
+mod words;
 
 pub use parse::{ParseError, observed};
 pub use print::{plan, set};

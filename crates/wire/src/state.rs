@@ -203,9 +203,7 @@ pub struct Server {
 }
 
 /// A place in the binlog of the server that wrote it. Ordered.
-#[derive(
-    Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct BinlogPosition {
     /// Number of the file (`binlog.000012` is 12).
     pub file: u64,

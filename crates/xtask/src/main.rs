@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Task::Cluster(arguments) => commands::cluster::run(&arguments),
         Task::Image(arguments) => commands::image::run(&arguments),
         Task::Test(arguments) => Ok(commands::test::run(&arguments)),
-        Task::Sim(arguments) => commands::sim::run(&arguments),
+        Task::Sim(arguments) => Ok(commands::sim::run(&arguments)),
         Task::Generate(arguments) => commands::generate::run(&arguments),
         Task::Demo(arguments) => commands::demo::run(&arguments),
         Task::Bench => commands::bench::run(),

@@ -96,7 +96,7 @@ impl Log {
         };
         match severity {
             "ERROR" => {
-                if !CONSEQUENCES.contains(&code.as_ref()) {
+                if !CONSEQUENCES.contains(&code) {
                     *lock(&self.last_error) = Some(format!("{code} {message}"));
                 }
                 tracing::error!(target: "mysqld", severity, code, subsystem, "{message}");

@@ -1,10 +1,12 @@
 //! Text → [`Observed`]. Every word must be known: a misspelt fact must not
 //! silently become the default.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use gtid::{GtidSet, Uuid};
 use thiserror::Error;
+
+use super::words::{Result, Words};
 
 use crate::observed::{
     Access, Agent, Claim, Instance, Mode, Mysqld, Observed, OnDisk, Pod, Position, Rebuild,
@@ -23,8 +25,6 @@ pub struct ParseError {
     /// A sentence.
     pub what: String,
 }
-
-type Result<T> = std::result::Result<T, String>;
 
 /// Parses a whole picture.
 pub fn observed(text: &str) -> std::result::Result<Observed, ParseError> {
@@ -70,102 +70,6 @@ fn read_line(seen: &mut Observed, line: &str) -> Result<()> {
     words.all_used()
 }
 
-/// The words of a line; every one has to be asked for.
-struct Words {
-    words: Vec<(String, String)>,
-    used: std::cell::RefCell<BTreeSet<usize>>,
-}
-
-impl Words {
-    fn new(line: &str) -> Words {
-        let mut words = Vec::new();
-        let mut rest = line.trim();
-        while !rest.is_empty() {
-            let quoted = rest
-                .find('"')
-                .filter(|at| rest.get(..*at).is_some_and(|before| !before.contains(' ')));
-            let end = match quoted {
-                Some(at) => rest
-                    .get(at + 1..)
-                    .and_then(|r| r.find('"'))
-                    .map_or(rest.len(), |close| at + close + 2),
-                None => rest.find(' ').unwrap_or(rest.len()),
-            };
-            let (word, more) = rest.split_at(end);
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            words.push((key.to_owned(), value.trim_matches('"').to_owned()));
-            rest = more.trim();
-        }
-        Words {
-            words,
-            used: std::cell::RefCell::default(),
-        }
-    }
-
-    fn all(&self, key: &str) -> Vec<&str> {
-        let matching = self
-            .words
-            .iter()
-            .enumerate()
-            .filter(|(_, (word, _))| word == key);
-        matching
-            .map(|(index, (_, value))| {
-                self.used.borrow_mut().insert(index);
-                value.as_str()
-            })
-            .collect()
-    }
-
-    fn get(&self, key: &str) -> Option<&str> {
-        self.all(key).first().copied()
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.get(key).is_some()
-    }
-
-    fn number<T: std::str::FromStr>(&self, key: &str, default: T) -> Result<T> {
-        match self.get(key) {
-            None => Ok(default),
-            Some(text) => text
-                .parse()
-                .map_err(|_| format!("{key}={text} is no number")),
-        }
-    }
-
-    fn milliseconds(&self, key: &str) -> Result<Option<u64>> {
-        let Some(text) = self.get(key) else {
-            return Ok(None);
-        };
-        let (digits, factor) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
-            (Some(digits), _) => (digits, 1),
-            (None, Some(digits)) => (digits, 1000),
-            (None, None) => return Err(format!("{key}={text} needs a unit, s or ms")),
-        };
-        let number: u64 = digits
-            .parse()
-            .map_err(|_| format!("{key}={text} is no duration"))?;
-        Ok(Some(number * factor))
-    }
-
-    fn gtids(&self, key: &str) -> Result<GtidSet> {
-        self.get(key).map_or_else(|| Ok(GtidSet::new()), gtids)
-    }
-
-    fn all_used(&self) -> Result<()> {
-        let used = self.used.borrow();
-        match self
-            .words
-            .iter()
-            .enumerate()
-            .find(|(index, _)| !used.contains(index))
-        {
-            Some((_, (key, _))) => Err(format!("`{key}` is not known here")),
-            None => Ok(()),
-        }
-    }
-}
-
 fn uuid(text: &str) -> Result<Uuid> {
     let long = match text.len() {
         1 => [8, 4, 4, 4, 12].map(|count| text.repeat(count)).join("-"),
@@ -174,7 +78,7 @@ fn uuid(text: &str) -> Result<Uuid> {
     long.parse().map_err(|_| format!("`{text}` is no uuid"))
 }
 
-fn gtids(text: &str) -> Result<GtidSet> {
+pub(super) fn gtids(text: &str) -> Result<GtidSet> {
     let mut set = GtidSet::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (server, rest) = part

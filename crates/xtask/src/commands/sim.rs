@@ -4,8 +4,6 @@ use std::process::ExitCode;
 
 use sim::{End, Report, WANTED, exhaust, explore, run_traced};
 
-use super::Done;
-
 /// Which seeds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -19,16 +17,16 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 0)]
     first: u64,
     /// Threads; as many as there are cores where it is not said.
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     threads: Option<u64>,
     /// Every pair of faults at every gap in a small world.
     #[arg(long, conflicts_with_all = ["seed", "seeds"])]
     exhaustive: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Done {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     if let Some(seed) = arguments.seed {
-        return Ok(one(seed));
+        return one(seed);
     }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
     let threads = arguments.threads.unwrap_or(cores);
@@ -36,11 +34,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         let report = exhaust(threads);
         say(&report);
         println!("{} different pictures were judged", report.states.len());
-        return Ok(verdict(&report, 0));
+        return verdict(&report, 0);
     }
     let report = explore(arguments.first, arguments.seeds, threads);
     say(&report);
-    Ok(verdict(&report, arguments.seeds))
+    verdict(&report, arguments.seeds)
 }
 
 fn one(seed: u64) -> ExitCode {
