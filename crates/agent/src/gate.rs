@@ -16,7 +16,7 @@ use crate::{
     agent::{Agent, Running},
     lock,
     mysqld::{child::Ended, init_file, settings},
-    nudge::{Wait, no_source_any_more, nudge},
+    nudge::{FormerSource, Wait, no_source_any_more, nudge},
     sql::{
         accounts::AGENT_USER,
         observe::{self, Patience, observe},
@@ -189,6 +189,7 @@ async fn remember_unlogged(agent: &Agent, session: &mut Session) -> Result<(), S
 
 async fn ask(agent: &Agent, running: &Arc<Running>, session: &mut Session) -> Result<(), SqlError> {
     let mut wait = Wait::default();
+    let mut former = FormerSource::default();
     for round in 0_u64.. {
         let begun = agent.begin_observation(running);
         let datadir = &agent.options.datadir;
@@ -198,8 +199,7 @@ async fn ask(agent: &Agent, running: &Arc<Running>, session: &mut Session) -> Re
         if wait.is_stuck(&observation.server, serving, observation.ackers) {
             nudge(running);
         }
-        let server = &observation.server;
-        if server.replication.is_some() && server.semi_sync.enabled {
+        if former.is_due(&observation.server) {
             no_source_any_more(running);
         }
         agent.publish_observation(running, observation);

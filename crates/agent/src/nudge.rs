@@ -20,6 +20,8 @@ use crate::{
 /// So long must there have been waiters, ackers and no new transaction.
 const STUCK: Duration = Duration::from_millis(700);
 const BOUND: Duration = Duration::from_secs(5);
+/// A hand-over is over by then.
+const HAND_OVER: Duration = Duration::from_millis(1500);
 /// Binlogged like any transaction, and changes nothing.
 const NUDGE: &str = "FLUSH OPTIMIZER_COSTS";
 const OFF: &str = "SET GLOBAL rpl_semi_sync_source_enabled=OFF";
@@ -57,6 +59,24 @@ impl Wait {
                 false
             }
         }
+    }
+}
+
+/// A server that follows another and still waits for acknowledgements.
+#[derive(Debug, Default)]
+pub(crate) struct FormerSource {
+    since: Option<Instant>,
+}
+
+impl FormerSource {
+    /// True when the orders of a hand-over have had their time: every SET GLOBAL
+    /// waits while semi-sync is switched off.
+    pub(crate) fn is_due(&mut self, server: &Server) -> bool {
+        if server.replication.is_none() || !server.semi_sync.enabled {
+            self.since = None;
+            return false;
+        }
+        self.since.get_or_insert_with(Instant::now).elapsed() >= HAND_OVER
     }
 }
 
