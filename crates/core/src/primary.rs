@@ -209,7 +209,7 @@ pub fn provable(observed: &Observed) -> Result<(), String> {
     match reachable >= needed.max(1) {
         true => watermark_reached(observed),
         false => Err(format!(
-            "{needed} of {} ackers are needed, {reachable} can be asked: {}",
+            "of {} recorded ackers {needed} must answer and {reachable} can be asked: {}",
             record.ackers.len(),
             missing.join("; ")
         )),

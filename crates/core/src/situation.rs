@@ -255,7 +255,7 @@ fn unproven(observed: &Observed, unfenced: &Unfenced) -> Judgement {
             needed.to_string()
         });
     let why = format!(
-        "{needed} fenced ackers are needed, {} are: {}",
+        "fenced ackers: {needed} needed, {} so far: {}",
         unfenced.fenced,
         missing.join("; ")
     );
@@ -293,7 +293,7 @@ fn promoting(observed: &Observed) -> Option<Judgement> {
         PrimaryView::Answers | PrimaryView::Starting => Some(judged(
             Situation::Promoting,
             format!(
-                "{name} is the primary of epoch {} and is opened when {} ackers are attached, {} are{}",
+                "{name} is the primary of epoch {} and is opened with ackers attached: {} needed, {} so far{}",
                 observed.record.epoch,
                 observed.record.k,
                 attached(observed).len(),
@@ -399,13 +399,15 @@ fn serving(observed: &Observed) -> Judgement {
             everything_held(observed, server),
         ) {
             (false, _, _) => format!(
-                "{name} is opened when a commit waits for {wanted} ackers; recorded are {k}, attached {attached}"
+                "{name} is opened when a commit waits for ackers: {wanted} wanted, {k} recorded, {attached} attached"
             ),
             (true, false, _) => {
-                format!("{name} is opened when {k} ackers are attached; {attached} are")
+                format!("{name} is opened with ackers attached: {k} needed, {attached} so far")
             }
             (true, true, false) => {
-                format!("{name} is opened when everything it has is held by {k} ackers")
+                format!(
+                    "{name} is opened when everything it has is held by enough ackers: {k} needed"
+                )
             }
             (true, true, true) => format!("{name} is being opened"),
         };
@@ -415,7 +417,7 @@ fn serving(observed: &Observed) -> Judgement {
         return judged(
             Situation::WritesWaiting,
             format!(
-                "{name} serves, but commits wait: {k} ackers are needed, {attached} are attached{}",
+                "{name} serves, but commits wait for ackers: {k} needed, {attached} attached{}",
                 hindrances(observed)
             ),
         );
@@ -425,7 +427,7 @@ fn serving(observed: &Observed) -> Judgement {
         None => judged(
             Situation::Healthy,
             format!(
-                "{name} is primary of epoch {}, {attached} ackers are attached, a commit waits for {k}",
+                "{name} is primary of epoch {}, attached ackers: {attached}, a commit waits for {k}",
                 observed.record.epoch
             ),
         ),

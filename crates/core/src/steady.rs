@@ -49,7 +49,7 @@ pub(crate) fn first_shortcoming(observed: &Observed) -> Option<String> {
     let k = k_wanted(observed.spec.replicas);
     if observed.record.k != k {
         return Some(format!(
-            "a commit waits for {} ackers, {k} are wanted as soon as {} are recorded",
+            "ackers that a commit waits for: {}, wanted are {k} as soon as {} are recorded",
             observed.record.k,
             ackers_before_raising(observed.spec.replicas)
         ));
