@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use xtask::demo::{AtTheEnd, demo};
+use xtask::demo::{AtTheEnd, Operator, demo};
 
 use super::Done;
 
@@ -12,6 +12,9 @@ pub(crate) struct Arguments {
     /// Leave the cluster running and say how to use it.
     #[arg(long)]
     keep: bool,
+    /// Kill the leading operator every ten seconds or so while it runs.
+    #[arg(long)]
+    kill_operator: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
@@ -20,7 +23,12 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     } else {
         AtTheEnd::Delete
     };
-    let score = demo(at_the_end)?;
+    let operator = if arguments.kill_operator {
+        Operator::KilledAgainAndAgain
+    } else {
+        Operator::Undisturbed
+    };
+    let score = demo(at_the_end, operator)?;
     println!("\n{}\n{}", score.table(), score.sentence());
     Ok(ExitCode::SUCCESS)
 }

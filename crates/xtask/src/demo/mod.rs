@@ -5,6 +5,7 @@
 
 mod ending;
 mod error;
+mod nuisance;
 mod score;
 mod step;
 
@@ -13,6 +14,8 @@ use std::path::PathBuf;
 pub use error::DemoError;
 pub use score::{Measured, Score};
 pub use step::{Fault, LeaderWas, Play};
+
+use nuisance::Nuisance;
 
 use crate::cluster::{CLIENT_NAMESPACE, Cluster, Existing, Options, up};
 use crate::host::project_root;
@@ -43,13 +46,30 @@ pub fn shop() -> Name {
     Name::new("db", "shop")
 }
 
+/// Whether the operator is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// It works undisturbed.
+    Undisturbed,
+    /// Whoever leads is killed again and again.
+    KilledAgainAndAgain,
+}
+
 /// The whole demo.
-pub fn demo(at_the_end: AtTheEnd) -> Result<Score, DemoError> {
+pub fn demo(at_the_end: AtTheEnd, operator: Operator) -> Result<Score, DemoError> {
     let mut terminal = Terminal::new();
     let stage = raise_the_curtain(&mut terminal)?;
+    let nuisance = match operator {
+        Operator::Undisturbed => None,
+        Operator::KilledAgainAndAgain => Some(Nuisance::start()),
+    };
     let mut play = begin(&stage, &mut terminal)?;
     let played = act_by_act(&mut play, &mut terminal);
     let history = play.end(&mut terminal)?;
+    if let Some(nuisance) = nuisance {
+        let killed = nuisance.stop()?;
+        terminal.say(&format!("the leading operator was killed {killed} times"));
+    }
     // What was broken stays to be looked at, and the cluster with it.
     played?;
     finish(play, &history, at_the_end, &mut terminal)

@@ -13,6 +13,8 @@ use nix::unistd::Pid;
 
 use super::{Name, Stage, StageError};
 
+/// The operator's process.
+const PROGRAM: &str = "katazuke";
 /// The operator's Lease.
 const LEASE: &str = "katazuke-operator";
 /// The request for a planned change of the primary.
@@ -30,7 +32,19 @@ impl Stage {
                 pod: pod.to_owned(),
                 node,
             })?;
-        kill(Pid::from_raw(pid), Signal::SIGKILL).map_err(|source| StageError::Kill { pid, source })
+        kill_hard(pid)
+    }
+
+    /// SIGKILL to the operator that leads: it lets go of nothing. Its Pod goes
+    /// as well, so that the kubelet's back-off does not spare it the next time.
+    pub fn kill_operator(&self) -> Result<(), StageError> {
+        let pod = self.leader()?;
+        let uid = pod.metadata.uid.clone().unwrap_or_default();
+        if let Some(pid) = processes(PROGRAM).remove(&uid) {
+            kill_hard(pid)?;
+        }
+        let name = pod.metadata.name.unwrap_or_default();
+        self.force_delete(OPERATOR_NAMESPACE, &name)
     }
 
     /// Deletes a Pod without any grace: its object is gone at once, whatever
@@ -89,19 +103,28 @@ impl Stage {
     }
 }
 
+fn kill_hard(pid: i32) -> Result<(), StageError> {
+    kill(Pid::from_raw(pid), Signal::SIGKILL).map_err(|source| StageError::Kill { pid, source })
+}
+
 /// Every mysqld that runs in a Pod on this machine, by the uid of its Pod.
 pub fn mysqld_processes() -> BTreeMap<String, i32> {
+    processes("mysqld")
+}
+
+/// Every process of this name that runs in a Pod on this machine, by the uid of its Pod.
+fn processes(program: &str) -> BTreeMap<String, i32> {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_string_lossy().parse().ok());
-    pids.filter_map(|pid: i32| Some((pod_of_mysqld(pid)?, pid)))
+    pids.filter_map(|pid: i32| Some((pod_of(pid, program)?, pid)))
         .collect()
 }
 
-fn pod_of_mysqld(pid: i32) -> Option<String> {
+fn pod_of(pid: i32, program: &str) -> Option<String> {
     let folder = Path::new("/proc").join(pid.to_string());
     let name = std::fs::read_to_string(folder.join("comm")).ok()?;
     let groups = std::fs::read_to_string(folder.join("cgroup")).ok()?;
-    (name.trim() == "mysqld")
+    (name.trim() == program)
         .then(|| pod_uid(&groups))
         .flatten()
 }
