@@ -1,7 +1,7 @@
 //! Plain HTTP for the kubelet and Prometheus. Never says anything that is not
 //! for everybody on the network, never touches mysqld: it reads what is known.
 
-use std::{convert::Infallible, io, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::{
     Router,
@@ -16,30 +16,51 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use prometheus_client::{encoding::text::encode, metrics::gauge::Gauge, registry::Registry};
-use tokio::net::TcpListener;
+use tokio::{
+    net::TcpListener,
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
 use wire::{AgentState, Mysqld, Server};
 
 use crate::agent::Agent;
 
+/// Anybody on the network can connect: not too often, and not for long.
+const CONNECTIONS_MAX: usize = 64;
+const CONNECTION_BOUND: Duration = Duration::from_secs(30);
+/// After a failed accept, which must not end the parent of mysqld.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// Serves for ever.
-pub(crate) async fn serve(agent: Arc<Agent>, listener: TcpListener) -> io::Result<Infallible> {
+pub(crate) async fn serve(agent: Arc<Agent>, listener: TcpListener) -> Infallible {
     let router = Router::new()
         .route("/startupz", get(|| async { "ok\n" }))
         .route("/livez", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .with_state(agent);
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
-        let (stream, _) = listener.accept().await?;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "accepting a probe's connection");
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            continue;
+        };
         let service = TowerToHyperService::new(router.clone());
         tokio::spawn(async move {
             let serving = auto::Builder::new(TokioExecutor::new());
-            if let Err(error) = serving
-                .serve_connection(TokioIo::new(stream), service)
-                .await
-            {
-                tracing::debug!(%error, "probe connection ended");
+            let served = serving.serve_connection(TokioIo::new(stream), service);
+            match timeout(CONNECTION_BOUND, served).await {
+                Ok(Ok(())) | Err(_) => {}
+                Ok(Err(error)) => tracing::debug!(%error, "probe connection ended"),
             }
+            drop(place);
         });
     }
 }

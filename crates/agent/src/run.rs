@@ -97,9 +97,7 @@ async fn serve(
 ) -> Result<Infallible, RunError> {
     tokio::select! {
         never = server::serve(Arc::clone(agent), orders) => Ok(never?),
-        never = probes::serve(Arc::clone(agent), probes) => {
-            never.map_err(|source| RunError::Io { doing: "serving probes", source })
-        }
+        never = probes::serve(Arc::clone(agent), probes) => Ok(never),
     }
 }
 

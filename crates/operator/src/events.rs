@@ -30,6 +30,8 @@ pub enum Reason {
     ClusterBootstrapped,
     /// All is as wanted again.
     ClusterHealthy,
+    /// The primary serves; something else is not as wanted.
+    ClusterDegraded,
     /// The primary is silent or gone.
     PrimarySuspected,
     /// fo-1.
@@ -125,6 +127,7 @@ impl Reason {
             | Self::CertificateRenewed
             | Self::ObjectCreated => EventType::Normal,
             Self::PrimarySuspected
+            | Self::ClusterDegraded
             | Self::FailoverStarted
             | Self::PrimaryFenced
             | Self::SwitchoverRefused

@@ -48,7 +48,8 @@ fn wish(observed: &Observed) -> Option<Wish> {
     })
 }
 
-/// so-1 and so-2. A request for the present primary is done already.
+/// so-1 and so-2. A request for the present primary is done already; one for an
+/// instance that there is not can never be.
 pub(super) fn begin(observed: &Observed) -> Option<Record> {
     let wish = wish(observed)?;
     let from = observed.record.primary_ordinal()?;
@@ -56,7 +57,8 @@ pub(super) fn begin(observed: &Observed) -> Option<Record> {
     if observed.record.transition.is_some() {
         return None;
     }
-    if wish.to == Some(from) {
+    let nobody = |to: Ordinal| !observed.instances.contains_key(&to);
+    if wish.to == Some(from) || wish.to.is_some_and(nobody) {
         return Some(Record {
             handled_request: Some(wish.id),
             ..observed.record.next()

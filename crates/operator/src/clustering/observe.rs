@@ -263,10 +263,11 @@ fn agent(fresh: &Fresh) -> Agent {
         volume: volume(&state.volume),
         mysqld: mysqld(&state.mysqld),
         terminating: state.terminating,
-        job: state.job.as_ref().map(|job| match job.percent {
-            Some(percent) => format!("{:?}: {} ({percent} %)", job.kind, job.stage),
-            None => format!("{:?}: {}", job.kind, job.stage),
-        }),
+        // Percentages tick: they are the agent's metrics.
+        job: state
+            .job
+            .as_ref()
+            .map(|job| format!("{:?}: {}", job.kind, job.stage)),
         job_failure: state.job_failure.clone(),
         settled_milliseconds: fresh.settled_milliseconds,
         unanswered_milliseconds: fresh.unanswered_milliseconds,

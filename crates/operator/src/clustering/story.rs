@@ -47,6 +47,7 @@ pub(super) fn situation(former: Option<Situation>, judgement: &Judgement) -> Opt
         Situation::Blocked => Reason::Blocked,
         Situation::PrimaryUnclear => Reason::PrimarySuspected,
         Situation::WritesWaiting => Reason::WritesWaiting,
+        Situation::Degraded => Reason::ClusterDegraded,
         Situation::Healthy => Reason::ClusterHealthy,
         Situation::Deleting
         | Situation::Paused
@@ -56,8 +57,7 @@ pub(super) fn situation(former: Option<Situation>, judgement: &Judgement) -> Opt
         | Situation::SwitchingOver
         | Situation::Promoting
         | Situation::Resuming
-        | Situation::Opening
-        | Situation::Degraded => return None,
+        | Situation::Opening => return None,
     };
     Some(cluster(reason, judgement.why.clone()))
 }
@@ -88,7 +88,10 @@ pub(super) fn record(observed: &Observed, judgement: &Judgement, after: &Record)
         let id = after.handled_request.clone().unwrap_or_default();
         told.push(cluster(
             Reason::SwitchoverRefused,
-            format!("request {id} was not carried out: {}", judgement.why),
+            format!(
+                "request {id} was not carried out: {}",
+                refused(observed, judgement)
+            ),
         ));
     }
     told.extend(ackers(observed, before, after));
@@ -141,6 +144,29 @@ fn began(observed: &Observed, judgement: &Judgement, begun: &Transition) -> Opti
     }
 }
 
+/// Who blocked the freeze, where somebody did; else what was judged.
+fn refused(observed: &Observed, judgement: &Judgement) -> String {
+    let primary = observed.record.primary_ordinal();
+    let refusal = primary.and_then(|of| observed.instances.get(&of)?.refusal.as_ref());
+    match (refusal, &observed.request) {
+        (Some(refusal), _) => refusal.message.clone(),
+        (None, Some(request)) if request.to.is_some() && request.to == primary => {
+            "that instance is the primary already".to_owned()
+        }
+        (None, Some(request))
+            if request
+                .to
+                .is_some_and(|to| !observed.instances.contains_key(&to)) =>
+        {
+            format!(
+                "there is no such instance; there are {}",
+                observed.names(observed.instances.keys().copied())
+            )
+        }
+        (None, Some(_) | None) => judgement.why.clone(),
+    }
+}
+
 fn over(
     observed: &Observed,
     judgement: &Judgement,
@@ -162,7 +188,7 @@ fn over(
             Reason::TransitionAborted,
             format!(
                 "{id} was undone, {primary} stays the primary: {}",
-                judgement.why
+                refused(observed, judgement)
             ),
         ),
         (Kind::Reconfigure, Step::Fencing | Step::Demoting | Step::Removing | Step::Promoting) => {
