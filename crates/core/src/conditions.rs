@@ -246,6 +246,7 @@ fn report(observed: &Observed, ordinal: Ordinal) -> InstanceReport {
         Standing::NoPod
         | Standing::PodTrouble(_)
         | Standing::Unreachable(_)
+        | Standing::ApplierStopped(_)
         | Standing::Busy(_)
         | Standing::VolumeUnreadable(_)
         | Standing::ToClone
@@ -297,6 +298,7 @@ fn word(standing: &Standing) -> &'static str {
         Standing::NoPod => "NoPod",
         Standing::PodTrouble(_) => "PodTrouble",
         Standing::Unreachable(_) => "Unreachable",
+        Standing::ApplierStopped(_) => "ApplierStopped",
         Standing::Busy(_) => "Busy",
         Standing::VolumeUnreadable(_) => "VolumeUnreadable",
         Standing::ToClone => "Empty",

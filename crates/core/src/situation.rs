@@ -127,10 +127,17 @@ fn status_behind(observed: &Observed) -> Option<Judgement> {
 
 fn mode_held(observed: &Observed) -> Option<Judgement> {
     match observed.spec.mode {
-        Mode::Paused => Some(judged(
-            Situation::Paused,
-            "spec.paused is true: nothing is done until it is false",
-        )),
+        Mode::Paused => {
+            // A pause hides nothing: what would be judged without it is said.
+            let mut running = observed.clone();
+            running.spec.mode = Mode::Run;
+            let would_be = judge(&running);
+            let why = format!(
+                "spec.paused is true: nothing is done until it is false; seen is {:?}: {}",
+                would_be.situation, would_be.why
+            );
+            Some(judged(Situation::Paused, why))
+        }
         Mode::Offline => Some(judged(
             Situation::Offline,
             "spec.offline is true: instances are stopped, volumes are kept",

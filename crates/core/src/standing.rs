@@ -27,6 +27,8 @@ pub enum Standing {
     PodTrouble(String),
     /// Its agent does not answer.
     Unreachable(String),
+    /// It receives and does not apply, in the server's words.
+    ApplierStopped(String),
     /// Something that passes by itself; the sentence says what.
     Busy(String),
     /// Its volume cannot be read.
@@ -325,7 +327,7 @@ fn following(
     replication: &Replication,
 ) -> Standing {
     if let Some(error) = &replication.applier_error {
-        return Standing::Unreachable(format!("its applier stopped: {error}"));
+        return Standing::ApplierStopped(error.clone());
     }
     if replication.semi_sync_enabled && observed.record.acker(ordinal).is_none() {
         // A member of an older K: attached anew, with its ACKs off (R3).

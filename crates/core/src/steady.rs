@@ -91,6 +91,9 @@ pub(crate) fn shortcoming(standing: &Standing) -> Option<String> {
         Standing::NoPod => Some("its Pod does not exist".to_owned()),
         Standing::PodTrouble(trouble) => Some(trouble.clone()),
         Standing::Unreachable(why) => Some(format!("not reachable: {why}")),
+        Standing::ApplierStopped(error) => Some(format!(
+            "its applier stopped: {error}. It still acknowledges; mend on this instance what the error names"
+        )),
         Standing::Busy(what) => Some(what.clone()),
         Standing::VolumeUnreadable(why) => Some(format!("its volume cannot be read: {why}")),
         Standing::ToClone => Some("its volume is empty and is to be cloned".to_owned()),

@@ -139,6 +139,7 @@ fn one(observed: &Observed, ordinal: Ordinal, standing: Standing, steps: &mut St
         Standing::NoPod
         | Standing::PodTrouble(_)
         | Standing::Unreachable(_)
+        | Standing::ApplierStopped(_)
         | Standing::Busy(_)
         | Standing::VolumeUnreadable(_)
         | Standing::StartFails(_)
@@ -207,6 +208,7 @@ fn others_come(observed: &Observed, except: Ordinal) -> bool {
             Standing::NoPod
             | Standing::PodTrouble(_)
             | Standing::Unreachable(_)
+            | Standing::ApplierStopped(_)
             | Standing::Busy(_)
             | Standing::VolumeUnreadable(_)
             | Standing::ToClone
