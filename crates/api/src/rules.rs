@@ -71,6 +71,11 @@ pub(crate) fn all() -> Vec<Rule> {
             "self >= 1 && self <= 9",
             "write 1 to 9; to stop every instance and keep the data, write offline: true",
         ),
+        rule(
+            "spec.replicas",
+            "self >= oldSelf",
+            "scaling down is not built yet: write the old number or a larger one; for fewer instances, load the data into a new cluster",
+        ),
     ];
     rules.push(rule(
         "spec.image",
@@ -212,9 +217,14 @@ fn service(labels: &'static str, annotations: &'static str) -> [Rule; 3] {
     ]
 }
 
-fn behaviour() -> [Rule; 5] {
+fn behaviour() -> [Rule; 6] {
     let period = "self.matches(r'^[0-9]{1,5}[smhd]$')";
     [
+        rule(
+            "spec.durability.acknowledge",
+            "self == oldSelf",
+            "changing it is not built yet: write the old one back; for the other one, load the data into a new cluster",
+        ),
         rule(
             "spec.durability.whenShort",
             "self == 'Block'",

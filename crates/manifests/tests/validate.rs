@@ -29,8 +29,10 @@ fn complaints(cluster: &MySQLCluster) -> Vec<String> {
 
 /// Rules about amounts and label texts only spare an error of the API server
 /// later; changes over time need the resource before.
-const CRD_ONLY: [&str; 7] = [
+const CRD_ONLY: [&str; 9] = [
+    "acknowledge-changed",
     "limits-not-an-amount",
+    "lowering-replicas",
     "node-selector-not-a-label",
     "pod-label-not-a-label",
     "replica-service-annotation-not-one",
