@@ -49,10 +49,13 @@ impl Component {
     }
 }
 
+/// The usual name for what belongs together.
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
 pub(crate) fn own(cluster: &ValidatedCluster, component: Component) -> Labels {
     text([
         ("app.kubernetes.io/name", "mysql"),
-        ("app.kubernetes.io/instance", &cluster.name),
+        (INSTANCE, &cluster.name),
         ("app.kubernetes.io/component", component.as_str()),
         (MANAGED_BY, KATAZUKE),
         (CLUSTER, &cluster.name),
@@ -67,6 +70,16 @@ pub(crate) fn of_instance(
 ) -> Labels {
     let mut labels = own(cluster, component);
     labels.insert(ORDINAL.to_owned(), ordinal.to_string());
+    labels
+}
+
+/// Without `app.kubernetes.io/instance`: a tool that tracks its objects by that
+/// label, such as Argo CD, takes a retained claim, which has no owner, for its
+/// own where the cluster is called like one of its applications, and prunes it.
+pub(crate) fn of_volume(cluster: &ValidatedCluster, ordinal: u32, generation: u32) -> Labels {
+    let mut labels = of_instance(cluster, Component::Instance, ordinal);
+    labels.remove(INSTANCE);
+    labels.insert(GENERATION.to_owned(), generation.to_string());
     labels
 }
 

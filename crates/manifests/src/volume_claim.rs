@@ -1,7 +1,7 @@
 //! The claim for an instance's volume. Its owner reference follows the deletion
 //! policy; nothing else here ever leads to the loss of data.
 
-use crate::labels::{self, Component};
+use crate::labels;
 use crate::pod::InstancePlace;
 use crate::validate::ValidatedCluster;
 use crate::{names, owner};
@@ -17,12 +17,10 @@ pub fn volume_claim(cluster: &ValidatedCluster, place: InstancePlace) -> Persist
         ordinal,
         generation,
     } = place;
-    let mut labels = labels::of_instance(cluster, Component::Instance, ordinal);
-    labels.insert(labels::GENERATION.to_owned(), generation.to_string());
     let mut metadata = owner::owned(
         cluster,
         names::volume_claim(&cluster.name, ordinal, generation),
-        labels,
+        labels::of_volume(cluster, ordinal, generation),
     );
     match cluster.deletion_policy {
         Policy::Retain => metadata.owner_references = None,
