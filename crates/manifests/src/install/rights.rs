@@ -10,7 +10,8 @@ use k8s_openapi::api::rbac::v1::{
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 /// Server-side apply creates by patch, for which both rights are asked.
-const KEEP: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
+const KEEP: [&str; 5] = ["get", "list", "watch", "create", "patch"];
+const KEEP_AND_DELETE: [&str; 6] = ["get", "list", "watch", "create", "patch", "delete"];
 
 pub(super) struct Rights {
     pub(super) service_account: ServiceAccount,
@@ -43,7 +44,7 @@ pub(super) fn objects() -> Rights {
             rules: Some(vec![rule(
                 "coordination.k8s.io",
                 &["leases"],
-                &["get", "create", "update", "patch"],
+                &["get", "create", "update"],
             )]),
         },
         role_binding: RoleBinding {
@@ -62,23 +63,16 @@ pub(super) fn objects() -> Rights {
 fn everywhere() -> Vec<PolicyRule> {
     vec![
         rule(api::GROUP, &["mysqlclusters"], &READ),
-        rule(
-            api::GROUP,
-            &["mysqlclusters/status"],
-            &["get", "patch", "update"],
-        ),
+        rule(api::GROUP, &["mysqlclusters/status"], &["patch"]),
+        // What goes with the cluster is deleted by Kubernetes, by its owner;
+        // a claim holds data, and the operator cannot delete one at all.
         rule(
             "",
-            &[
-                "configmaps",
-                "persistentvolumeclaims",
-                "pods",
-                "secrets",
-                "services",
-            ],
+            &["configmaps", "persistentvolumeclaims", "services"],
             &KEEP,
         ),
-        rule("policy", &["poddisruptionbudgets"], &KEEP),
+        rule("", &["pods", "secrets"], &KEEP_AND_DELETE),
+        rule("policy", &["poddisruptionbudgets"], &KEEP_AND_DELETE),
         // A Pod whose node is out of service will not come back.
         rule("", &["nodes"], &READ),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
