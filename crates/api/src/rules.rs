@@ -217,7 +217,7 @@ fn service(labels: &'static str, annotations: &'static str) -> [Rule; 3] {
     ]
 }
 
-fn behaviour() -> [Rule; 6] {
+fn behaviour() -> [Rule; 7] {
     let period = "self.matches(r'^[0-9]{1,5}[smhd]$')";
     [
         rule(
@@ -229,6 +229,11 @@ fn behaviour() -> [Rule; 6] {
             "spec.durability.whenShort",
             "self == 'Block'",
             "write Block: Continue, by which commits go on unprotected, is not built yet",
+        ),
+        rule(
+            "spec.deletion.onScaleDown",
+            "self == 'Retain'",
+            "write Retain: Delete, by which the volume of a removed instance is deleted, is not built yet",
         ),
         rule(
             "spec.rebuild.keepOldVolumeFor",

@@ -69,7 +69,7 @@ use std::collections::BTreeMap;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct MySQLClusterSpec {
-    /// How many instances to run, the primary included: 1 to 9. With 1 there is no copy and no failover; 3 is usual; an even count works but tolerates no more failures than the odd count below it.
+    /// How many instances to run, the primary included: 1 to 9. With 1 there is no copy and no failover; 3 is usual; an even count works but tolerates no more failures than the odd count below it. It can be raised; not built yet: lowering it.
     #[serde(default = "replicas")]
     pub replicas: i32,
     /// The image of mysqld, 8.4 or 9.7. Any image with mysqld and its clone and semi-sync plugins will do, such as mysql:9.7. A change rolls one instance at a time, the primary last.
@@ -100,7 +100,7 @@ pub struct MySQLClusterSpec {
     /// How an instance that cannot go on with its data is made anew.
     #[serde(default)]
     pub rebuild: Rebuild,
-    /// What a primary that has just started does with reads while not everything it holds is on enough replicas. Available lets them through after 30 seconds, with a condition that says so.
+    /// What a primary that has just started does with reads while not everything it holds is on enough replicas. Not built yet: Available is to let them through after 30 seconds, with a condition that says so; today reads wait for as long as it takes.
     #[serde(default)]
     pub reads: Reads,
     /// When the primary is taken for failed.
@@ -172,7 +172,7 @@ pub enum ServiceType {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Durability {
-    /// What a replica must have done with a transaction before the client gets its OK. Received: it has it, so it survives any process crash and the loss of any one node. Fsynced: it is on the replica's disk, so it also survives a power loss of all nodes with the loss of the primary's disk; writes get several times slower.
+    /// What a replica must have done with a transaction before the client gets its OK. Received: it has it, so it survives any process crash and the loss of any one node. Fsynced: it is on the replica's disk, so it also survives a power loss of all nodes with the loss of the primary's disk; writes get several times slower. Not built yet: changing it later.
     #[serde(default)]
     pub acknowledge: Acknowledge,
     /// What to do when too few replicas can acknowledge. Block: commits wait until enough are back. Continue: commits go on unprotected (not built yet).
@@ -204,10 +204,10 @@ pub enum WhenShort {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deletion {
-    /// The volumes when this resource is deleted. Retain: they stay, and a cluster of the same name can adopt them. Delete: they are deleted with it.
+    /// The volumes when this resource is deleted. Retain: they stay. Delete: they are deleted with it. Not built yet: the adoption of retained volumes by a cluster of the same name; to use their data, load it into a cluster of another name.
     #[serde(default)]
     pub policy: Policy,
-    /// The volume of an instance that is removed because replicas was lowered.
+    /// The volume of an instance that is removed because replicas was lowered. Not built yet: lowering replicas, and with it Delete.
     #[serde(default)]
     pub on_scale_down: OnScaleDown,
 }
@@ -228,7 +228,7 @@ pub enum OnScaleDown {
     /// It stays.
     #[default]
     Retain,
-    /// It is deleted.
+    /// It is deleted. Not built yet.
     Delete,
 }
 
@@ -239,10 +239,10 @@ pub struct Rebuild {
     /// Auto: an instance whose data is proved to hold nothing that an OK was given for is made anew from another one. Manual: it waits for a human.
     #[serde(default)]
     pub policy: RebuildPolicy,
-    /// How long the volume that was replaced is kept: a number and s, m, h or d, such as 24h.
+    /// How long the volume that was replaced is kept: a number and s, m, h or d, such as 24h. Not built yet: it is not applied, and old volumes are kept for ever.
     #[serde(default = "keep_old_volume_for")]
     pub keep_old_volume_for: String,
-    /// How long transactions that were undone, and archived before, are kept: a number and s, m, h or d, such as 30d.
+    /// How long transactions that were undone, and archived before, are kept: a number and s, m, h or d, such as 30d. Not built yet: it is not applied, and archives are kept for ever.
     #[serde(default = "keep_archive_for")]
     pub keep_archive_for: String,
 }
@@ -278,7 +278,7 @@ pub enum RebuildPolicy {
 /// What a primary that has just started does with reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Reads {
-    /// Lets them through after 30 seconds.
+    /// Lets them through after 30 seconds. Not built yet.
     #[default]
     Available,
     /// Holds them back until everything is on enough replicas.

@@ -111,7 +111,7 @@ pub fn validate(cluster: &MySQLCluster) -> Result<ValidatedCluster, Vec<Invalid>
         &replica_service.annotations,
         &[OURS],
     );
-    found.built(durability.when_short, reads);
+    found.built(durability.when_short, reads, deletion.on_scale_down);
     let validated = ValidatedCluster {
         name: found.name(cluster.metadata.name.as_deref()),
         namespace: found.given("metadata.namespace", cluster.metadata.namespace.as_deref()),
@@ -261,7 +261,7 @@ impl Found {
         }
     }
 
-    fn built(&mut self, when_short: WhenShort, reads: Reads) {
+    fn built(&mut self, when_short: WhenShort, reads: Reads, on_scale_down: OnScaleDown) {
         match when_short {
             WhenShort::Block => {}
             WhenShort::Continue => {
@@ -274,6 +274,15 @@ impl Found {
         match reads {
             Reads::Available => {}
             Reads::Strict => self.add("spec.reads", "write Available: Strict is not built yet"),
+        }
+        match on_scale_down {
+            OnScaleDown::Retain => {}
+            OnScaleDown::Delete => {
+                self.add(
+                    "spec.deletion.onScaleDown",
+                    "write Retain: Delete is not built yet",
+                );
+            }
         }
     }
 
