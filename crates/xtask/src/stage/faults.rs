@@ -124,9 +124,7 @@ fn pod_of(pid: i32, program: &str) -> Option<String> {
     let folder = Path::new("/proc").join(pid.to_string());
     let name = std::fs::read_to_string(folder.join("comm")).ok()?;
     let groups = std::fs::read_to_string(folder.join("cgroup")).ok()?;
-    (name.trim() == program)
-        .then(|| pod_uid(&groups))
-        .flatten()
+    (name.trim() == program).then(|| pod_uid(&groups)).flatten()
 }
 
 /// The uid in `…/kubepods/burstable/pod<uid>/…`.
