@@ -52,8 +52,40 @@ fn free_port() -> u16 {
         .port()
 }
 
+/// Who runs it.
+#[derive(Clone, Copy)]
+enum User {
+    Root,
+    Other,
+}
+
+/// The root file system where every user can read it: as it is, or as a tree of
+/// links below the instance, for a cache is often its owner's alone.
+fn within_reach(root: &Path, beside: &Path) -> PathBuf {
+    let is_open = |path: &Path| {
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        mode & 0o001 != 0
+    };
+    if root.ancestors().all(is_open) {
+        return root.to_owned();
+    }
+    let linked = beside.join("mysql");
+    if linked.exists() {
+        return linked;
+    }
+    for how in ["-al", "-a"] {
+        // Links need the same file system; a copy does not.
+        let copied = Command::new("cp").arg(how).arg(root).arg(&linked).output();
+        if copied.unwrap().status.success() {
+            return linked;
+        }
+        fs::remove_dir_all(&linked).unwrap();
+    }
+    panic!("{} was not copied to {}", root.display(), linked.display());
+}
+
 /// A program that starts mysqld out of the root file system it was installed in.
-fn mysqld(directory: &Path) -> PathBuf {
+fn mysqld(directory: &Path, user: User) -> PathBuf {
     let root = std::env::var("KATAZUKE_MYSQL_ROOT").expect(
         "KATAZUKE_MYSQL_ROOT must name a root file system with mysqld in it; `cargo xtask test --tier mysqld` sets it",
     );
@@ -63,6 +95,10 @@ fn mysqld(directory: &Path) -> PathBuf {
         "no usr/sbin/mysqld in {}",
         root.display()
     );
+    let root = match user {
+        User::Root => root.to_owned(),
+        User::Other => within_reach(root, directory.parent().unwrap()),
+    };
     let program = directory.join("mysqld");
     let root = root.display();
     let script = format!(
@@ -137,7 +173,8 @@ impl Instance {
             .open(self.path("log"))
             .unwrap();
         let program = env!("CARGO_BIN_EXE_katazuke-agent");
-        let mysqld = mysqld(&self.directory);
+        let user = self.uid.map_or(User::Root, |_| User::Other);
+        let mysqld = mysqld(&self.directory, user);
         let mut command = match self.uid {
             None => Command::new(program),
             Some(uid) => {

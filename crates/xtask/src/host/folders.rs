@@ -12,6 +12,16 @@ pub fn project_root() -> PathBuf {
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
+/// This program, also after cargo has built it anew while it ran: Linux then
+/// says "(deleted)" behind the name at which the new one stands.
+pub fn this_program() -> std::io::Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    let text = path.to_string_lossy();
+    Ok(text
+        .strip_suffix(" (deleted)")
+        .map_or_else(|| path.clone(), PathBuf::from))
+}
+
 /// What takes minutes to make and is the same for every checkout.
 pub fn cache_folder() -> PathBuf {
     let from = |name: &str| {

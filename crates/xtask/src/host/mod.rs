@@ -9,7 +9,7 @@ mod progress;
 mod run;
 
 pub use error::HostError;
-pub use folders::{cache_folder, made_once, project_root};
+pub use folders::{cache_folder, made_once, project_root, this_program};
 pub use go::{LocalKube, local_kube};
 pub use packages::ensure_packages;
 pub use progress::Progress;

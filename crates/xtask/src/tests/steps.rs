@@ -9,7 +9,7 @@ use super::run::{Ended, Limits};
 use super::tier::Tier;
 use crate::host::{
     HostError, Progress, create_folder, ensure_packages, project_root, remove_folder, run,
-};
+, this_program};
 use crate::image::{ImageError, mysql_archive};
 
 /// Something that is run.
@@ -140,7 +140,7 @@ impl Step {
                 command
             }
             Program::Ourselves(words) => {
-                let this = std::env::current_exe().map_err(StepError::Ourselves)?;
+                let this = this_program().map_err(StepError::Ourselves)?;
                 let mut command = Command::new(this);
                 command.args(*words);
                 command

@@ -13,13 +13,13 @@ use super::connect::{PASSWORD_VARIABLE, Target};
 use super::read::Reading;
 use super::record::{History, RecordError};
 use super::writer::RunArguments;
-use crate::host::{HostError, create_folder, line_of, project_root, remove_file, run};
+use crate::host::{HostError, create_folder, line_of, project_root, remove_file, run, this_program};
 
 const STOP_SECONDS_MAX: u64 = 20;
 
 /// The xtask program: this one, or the one beside the test that is running.
 pub fn program() -> Result<PathBuf, WorkloadError> {
-    let this = std::env::current_exe().unwrap_or_default();
+    let this = this_program().unwrap_or_default();
     if this.file_stem().is_some_and(|name| name == "xtask") {
         return Ok(this);
     }
