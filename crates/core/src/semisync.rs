@@ -3,7 +3,7 @@
 
 use gtid::GtidSet;
 
-use crate::observed::{Access, Mysqld, Observed, Receiver, Seen, Server};
+use crate::observed::{Access, Mysqld, Observed, Position, Receiver, Seen, Server};
 use crate::record::{Acknowledge, Member, Ordinal, Record};
 
 /// k for a number of instances: floor(N/2) (section 3).
@@ -211,9 +211,11 @@ pub fn holds(observed: &Observed, ordinal: Ordinal, primary: &Server) -> bool {
     let Some(server) = observed.server(ordinal) else {
         return false;
     };
+    // An end that was not read is no bar.
+    let end_is_known = primary.binlog_end != Position::default();
     server
         .follows(primary.uuid)
-        .is_some_and(|r| r.position >= primary.binlog_end)
+        .is_some_and(|r| end_is_known && r.position >= primary.binlog_end)
         || (server.follows(primary.uuid).is_some()
             && server.received().contains(&primary.written()))
 }

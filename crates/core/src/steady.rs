@@ -65,6 +65,17 @@ fn unlabelled(observed: &Observed) -> Option<String> {
     {
         return Some("the application's account is to be made".to_owned());
     }
+    let primary = observed.record.primary_ordinal()?;
+    let version = observed.record.version;
+    if observed
+        .agent(primary)
+        .is_some_and(|agent| agent.seen_version < version)
+    {
+        return Some(format!(
+            "{} is to hear of version {version} of the record",
+            observed.name(primary)
+        ));
+    }
     let ordinal = crate::plan::wrongly_labelled(observed)?;
     Some(format!(
         "the role label of {} is to be set",

@@ -7,7 +7,7 @@ use crate::election::{Candidate, Election, elect};
 use crate::observed::{Mysqld, Observed};
 use crate::primary::{PrimaryView, Suspicion, provable, resumable, suspicion, view};
 use crate::record::{Deposed, Kind, Member, Record, Step, Transition};
-use crate::semisync::{Fenced, fenced_member};
+use crate::semisync::{Fenced, fenced_member, reachable_life};
 
 pub(super) fn plan(observed: &Observed) -> Steps {
     let mut steps = Steps::default();
@@ -45,24 +45,27 @@ pub(super) fn begin(observed: &Observed) -> Option<Record> {
     })
 }
 
-/// More R is better than less: wait for every acker whose agent answers, not
-/// only for as many as the proof needs. An agent bounds its own fence.
+/// More R is better than less: wait for every acker that can be fenced, not only
+/// for as many as the proof needs. An agent bounds its own fence.
 fn all_reachable_fenced(observed: &Observed, transition: &Transition) -> bool {
     observed
         .record
         .ackers
         .iter()
-        .filter(|member| observed.agent(member.ordinal).is_some())
-        .all(|member| {
-            fenced_member(observed, member, transition.since).is_ok()
-                || lost_its_life(observed, member)
-        })
+        .filter(|member| can_be_fenced(observed, member))
+        .all(|member| fenced_member(observed, member, transition.since).is_ok())
 }
 
-fn lost_its_life(observed: &Observed, member: &Member) -> bool {
-    observed
-        .agent(member.ordinal)
-        .is_some_and(|agent| agent.incarnation != member.incarnation)
+/// Not one in another life, without readable data, or in a start that takes long.
+fn can_be_fenced(observed: &Observed, member: &Member) -> bool {
+    let Ok(agent) = reachable_life(observed, member) else {
+        return false;
+    };
+    match &agent.mysqld {
+        Mysqld::Running(_) => true,
+        Mysqld::Starting => agent.settled_milliseconds < observed.spec.silence_milliseconds,
+        Mysqld::Gated { .. } => agent.gated_data().is_some(),
+    }
 }
 
 fn fence(observed: &Observed, transition: &Transition, steps: &mut Steps) {

@@ -4,7 +4,7 @@
 use super::{Steps, join};
 use crate::action::{Action, Directive};
 use crate::observed::{Access, Mysqld, Observed, Server};
-use crate::record::{Record, Step};
+use crate::record::{Kind, Record, Step, Transition};
 use crate::semisync::{
     ackers_before_raising, attached, everything_held, holds, k_wanted, somebody_knocks,
 };
@@ -143,7 +143,13 @@ pub(super) fn serve(observed: &Observed) -> Steps {
     let ask_again = super::reconfigure::needs_position(observed);
     // Any order carries the list of those who may replicate (section 14).
     let opens = server.access != Access::Writes && may_open(observed, server);
-    let refresh = !opens && somebody_knocks(observed);
+    // An open primary that has not heard of the newest version would note what
+    // makes an epoch not strict under the wrong one.
+    let behind = observed
+        .agent(primary.ordinal)
+        .is_some_and(|agent| agent.seen_version < record.version);
+    let unaware = behind && server.access == Access::Writes;
+    let refresh = !opens && (somebody_knocks(observed) || unaware);
     if ask_again || refresh || server.semi_sync != (wanted > 0).then_some(wanted) {
         steps.order(observed, primary.ordinal, Directive::SemiSync { k: wanted });
     } else if server.access != Access::Writes {
@@ -169,40 +175,69 @@ fn may_open(observed: &Observed, server: &Server) -> bool {
             .is_none_or(|transition| transition.step == Step::Removing)
 }
 
-/// R3: k is raised at the server first. The record is never stronger.
+/// R3: k is raised at the server first, the record is never stronger. R2: the
+/// order that raises and one that does not never carry the same version, or a
+/// late one could undo it after it was recorded; so raising is recorded as begun.
 pub(super) fn k_enforced(observed: &Observed) -> u32 {
-    let wanted = k_wanted(observed.spec.replicas);
-    let recorded = observed.record.k;
-    let enough = observed.record.ackers.len() >= ackers_before_raising(observed.spec.replicas);
-    match wanted > recorded && enough && attached(observed).len() >= wanted as usize {
-        true => wanted,
-        false => recorded,
+    match is_raising(&observed.record) {
+        Some(_) => k_wanted(observed.spec.replicas).max(observed.record.k),
+        None => observed.record.k,
     }
 }
 
-/// R3 and R5 (3): the servers wait for k already and k ackers hold everything: record it.
+/// The version that began to raise k.
+fn is_raising(record: &Record) -> Option<u64> {
+    let transition = record.transition.as_ref()?;
+    let raising = transition.kind == Kind::Reconfigure && transition.out.is_empty();
+    raising.then_some(transition.since)
+}
+
+/// R3 and R5 (3): begun when enough ackers are attached; recorded when the
+/// server waits for k and k ackers hold everything; given up when they are gone.
 /// Leaving k = 0 begins a new epoch, which is provable from its first write.
 pub(super) fn raise_k(observed: &Observed) -> Option<Record> {
     let server = observed.primary_server()?;
     let wanted = k_wanted(observed.spec.replicas);
     let record = &observed.record;
-    if wanted <= record.k || server.semi_sync != Some(wanted) || record.transition.is_some() {
-        return None;
+    let attached = attached(observed);
+    let ready = wanted > record.k
+        && record.ackers.len() >= ackers_before_raising(observed.spec.replicas)
+        && attached.len() >= wanted as usize;
+    match (is_raising(record), &record.transition, ready) {
+        (None, None, true) => Some(begin_to_raise(record)),
+        (None, Some(_) | None, _) => None,
+        (Some(_), _, false) => Some(Record {
+            transition: None,
+            ..record.next()
+        }),
+        (Some(since), _, true) => {
+            let enforced = server.semi_sync == Some(wanted) && server.as_of_version >= since;
+            let holding = |ordinal: &crate::record::Ordinal| holds(observed, *ordinal, server);
+            let holders = attached.iter().filter(|ordinal| holding(ordinal)).count();
+            (enforced && holders >= wanted as usize).then(|| Record {
+                k: wanted,
+                epoch: record.epoch + u64::from(record.k == 0),
+                transition: None,
+                ..record.next()
+            })
+        }
     }
-    let holders = attached(observed)
-        .into_iter()
-        .filter(|ordinal| holds(observed, *ordinal, server))
-        .count();
-    let epoch = if record.k == 0 {
-        record.epoch + 1
-    } else {
-        record.epoch
-    };
-    (holders >= wanted as usize).then(|| Record {
-        k: wanted,
-        epoch,
-        ..record.next()
-    })
+}
+
+fn begin_to_raise(record: &Record) -> Record {
+    let next = record.next();
+    Record {
+        transition: Some(Transition {
+            id: format!("raise-{}", next.version),
+            kind: Kind::Reconfigure,
+            step: Step::Removing,
+            since: next.version,
+            from: None,
+            to: None,
+            out: Vec::new(),
+        }),
+        ..next
+    }
 }
 
 /// Whether somebody is being cloned from this instance now.

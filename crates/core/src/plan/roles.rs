@@ -84,7 +84,10 @@ fn holds_the_place(observed: &Observed, ordinal: Ordinal) -> bool {
         .and_then(|next| next.pod.present())
         .is_some_and(|pod| pod.role == Some(Role::Primary));
     let promoting = |t: &Transition| t.step == Step::Promoting && t.from == Some(ordinal);
-    record.transition.as_ref().is_some_and(promoting) && !next_has_it
+    let closed = observed
+        .server(ordinal)
+        .is_none_or(|server| server.access == Access::Closed);
+    record.transition.as_ref().is_some_and(promoting) && !next_has_it && closed
 }
 
 /// One change from replica to primary instead of two: readers that meet it

@@ -9,7 +9,8 @@ use super::run::{Ended, Limits};
 use super::tier::Tier;
 use crate::host::{
     HostError, Progress, create_folder, ensure_packages, project_root, remove_folder, run,
-, this_program};
+    this_program,
+};
 use crate::image::{ImageError, mysql_archive};
 
 /// Something that is run.

@@ -13,7 +13,9 @@ use super::connect::{PASSWORD_VARIABLE, Target};
 use super::read::Reading;
 use super::record::{History, RecordError};
 use super::writer::RunArguments;
-use crate::host::{HostError, create_folder, line_of, project_root, remove_file, run, this_program};
+use crate::host::{
+    HostError, create_folder, line_of, project_root, remove_file, run, this_program,
+};
 
 const STOP_SECONDS_MAX: u64 = 20;
 
