@@ -117,6 +117,18 @@ fn deletion_with_policy_retain_leaves_the_volumes_and_nothing_else() {
     field.delete();
     field.leaves_nothing(&uid, true);
     assert_eq!(claims(&field), ["data-shop-0-0"]);
+    let labels = kept_claims(&field).remove(0).metadata.labels.unwrap();
+    for (label, value) in [
+        ("mysql.katazuke.dev/cluster", "shop"),
+        ("mysql.katazuke.dev/cluster-uid", uid.as_str()),
+        ("mysql.katazuke.dev/role", "primary"),
+    ] {
+        assert_eq!(
+            labels.get(label).map(String::as_str),
+            Some(value),
+            "{label}"
+        );
+    }
 }
 
 #[test]
@@ -197,12 +209,16 @@ fn pods(field: &Field) -> Vec<(String, String)> {
 }
 
 fn claims(field: &Field) -> Vec<String> {
+    kept_claims(field)
+        .into_iter()
+        .filter_map(|claim| claim.metadata.name)
+        .collect()
+}
+
+fn kept_claims(field: &Field) -> Vec<PersistentVolumeClaim> {
     let claims: Api<PersistentVolumeClaim> =
         Api::namespaced(stage().client(), &field.name.namespace);
     let all = ListParams::default();
     let list = stage().ask("list claims", claims.list(&all)).unwrap();
     list.items
-        .into_iter()
-        .filter_map(|claim| claim.metadata.name)
-        .collect()
 }
