@@ -1,6 +1,7 @@
 //! Follow and Admit: replicate from a source, and acknowledge to it. Never
 //! deletes a relay log (fact 11): CHANGE comes with the applier running, or
-//! when there was no source before.
+//! when there was no source before, and never for the source that is configured
+//! already: the applier may die just before it.
 
 use std::time::Duration;
 
@@ -42,7 +43,12 @@ pub(crate) async fn follow(
         // Again, with nothing coming in any more.
         let stopped = hands.observe().await?;
         covered(&stopped, within)?;
-        repoint(hands, source).await?;
+        if is_configured(&stopped, source) {
+            hands.session.run("START REPLICA SQL_THREAD").await?;
+            hands.session.run("START REPLICA IO_THREAD").await?;
+        } else {
+            repoint(hands, source).await?;
+        }
     } else {
         hands
             .session
@@ -101,6 +107,14 @@ fn follows(server: &Server, source: &Endpoint) -> bool {
         && !semi_sync_enabled
 }
 
+/// Whether it replicates or not. A source that was never reached has no uuid
+/// yet; whoever answers there is looked at when it is attached.
+fn is_configured(server: &Server, source: &Endpoint) -> bool {
+    server.replication.as_ref().is_some_and(|replication| {
+        replication.host == source.host && replication.source.is_none_or(|uuid| uuid == source.uuid)
+    })
+}
+
 /// The receiver is stopped; the applier keeps the relay logs alive.
 async fn repoint(hands: &mut Hands<'_>, source: &Endpoint) -> Result<(), ActError> {
     hands.session.run("START REPLICA SQL_THREAD").await?;
@@ -118,10 +132,46 @@ async fn repoint(hands: &mut Hands<'_>, source: &Endpoint) -> Result<(), ActErro
             error.unwrap_or_default()
         )));
     }
+    let unapplied = match &server.replication {
+        Some(replication) => replication.retrieved.subtract(&server.executed),
+        None => GtidSet::default(),
+    };
     let change = change(&hands.agent.options, source);
-    hands.session.run(&change).await?;
+    let changed = hands.session.run(&change).await;
+    still_there(hands, &unapplied).await?;
+    changed?;
     hands.session.run("START REPLICA IO_THREAD").await?;
     Ok(())
+}
+
+/// The applier may have died between the look at it and CHANGE. Relay logs that
+/// are gone, or of which nothing is known, end this incarnation.
+async fn still_there(hands: &mut Hands<'_>, unapplied: &GtidSet) -> Result<(), ActError> {
+    let lost = match hands.observe().await {
+        Ok(server) => {
+            let retrieved = server.replication.map(|replication| replication.retrieved);
+            unapplied
+                .subtract(&server.executed)
+                .subtract(&retrieved.unwrap_or_default())
+        }
+        Err(error) => {
+            tracing::warn!(%error, "what is left after a change of source is not known");
+            unapplied.clone()
+        }
+    };
+    if lost.is_empty() {
+        return Ok(());
+    }
+    hands
+        .agent
+        .renew_incarnation()
+        .map_err(|source| ActError::Io {
+            doing: "renewing the incarnation",
+            source,
+        })?;
+    Err(ActError::NotReached(format!(
+        "the change of source deleted relay logs, or may have, that were not applied: {lost}"
+    )))
 }
 
 fn change(options: &Options, source: &Endpoint) -> String {
