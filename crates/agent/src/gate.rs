@@ -144,9 +144,13 @@ async fn first_answer(agent: &Arc<Agent>, running: &Running) -> Result<(), SqlEr
     if agent.record().is_some_and(|record| record.cloned) {
         // The donor's replication settings came along; its relay logs did not.
         session.run("RESET REPLICA ALL").await?;
-        if let Err(error) = agent.amend_record(|record| record.cloned = false) {
-            tracing::error!(%error, "the record still says cloned");
-        }
+        // Not answered unless this is on disk: the next boot would reset relay
+        // logs that were acknowledged.
+        let amended = agent.amend_record(|record| record.cloned = false);
+        amended.map_err(|error| SqlError::Answer {
+            statement: "RESET REPLICA ALL".to_owned(),
+            what: error.to_string(),
+        })?;
     }
     remember_unlogged(agent, &mut session).await?;
     drop(session);
@@ -193,8 +197,17 @@ async fn ask(agent: &Agent, running: &Arc<Running>, session: &mut Session) -> Re
     for round in 0_u64.. {
         let begun = agent.begin_observation(running);
         let datadir = &agent.options.datadir;
-        let observation =
-            observe(session, Patience::Endless, begun, datadir, &running.binlog).await?;
+        let observed = observe(session, Patience::Endless, begun, datadir, &running.binlog).await;
+        let observation = match observed {
+            Ok(observation) => observation,
+            Err(error @ SqlError::Binlog(_)) => {
+                // No reason to let go of the connection; the facts get old.
+                tracing::warn!(%error, "the last binlog was not read");
+                sleep(POLL).await;
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let serving = lock(&running.facts).serving;
         if wait.is_stuck(&observation.server, serving, observation.ackers) {
             nudge(running);

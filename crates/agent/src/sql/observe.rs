@@ -1,7 +1,7 @@
 //! What a running server says, in one round. Only statements that answer while
 //! commits are stuck (fact 8). Never decides anything.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use gtid::GtidSet;
 use mysql_async::Row;
@@ -23,6 +23,10 @@ const STATUS: &str = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync%'";
 const REPLICA: &str = "SHOW REPLICA STATUS";
 const HEARTBEATS: &str = "SELECT count_received_heartbeats AS heartbeats \
      FROM performance_schema.replication_connection_status WHERE channel_name=''";
+
+/// Attempts at the last binlog after the first, and the pause between them.
+const BINLOG_RETRIES: u32 = 5;
+const BINLOG_RETRY: Duration = Duration::from_millis(5);
 
 /// What one round gave.
 #[derive(Debug)]
@@ -75,6 +79,27 @@ async fn rows(
     }
 }
 
+/// A rotation or a purge under way is over soon. Never a position that was not
+/// read: every replica would seem to have received what is before it.
+async fn binlog_end(
+    datadir: &Path,
+    binlog: &std::sync::Mutex<LiveBinlog>,
+) -> Result<(BinlogPosition, GtidSet), SqlError> {
+    let mut attempts = 0;
+    loop {
+        let read = crate::lock(binlog).read(datadir);
+        match read {
+            Ok(last) => return Ok(last),
+            Err(error) if attempts == BINLOG_RETRIES => {
+                return Err(SqlError::Binlog(error));
+            }
+            Err(error) => tracing::debug!(%error, "the last binlog was not read"),
+        }
+        attempts += 1;
+        tokio::time::sleep(BINLOG_RETRY).await;
+    }
+}
+
 /// One round of questions.
 pub(crate) async fn observe(
     session: &mut Session,
@@ -88,11 +113,7 @@ pub(crate) async fn observe(
     let status = status(&rows(session, STATUS, patience).await?);
     let replica = rows(session, REPLICA, patience).await?;
     // After `executed`: a waiter is in the one or in the other.
-    let last = crate::lock(binlog).read(datadir);
-    let (binlog_end, last_binlog_gtids) = last.unwrap_or_else(|error| {
-        tracing::warn!(%error, "the last binlog was not read");
-        (BinlogPosition::default(), GtidSet::default())
-    });
+    let (binlog_end, last_binlog_gtids) = binlog_end(datadir, binlog).await?;
     let count = format!("SELECT COUNT(*) AS clients {CLIENTS}");
     let clients = rows(session, &count, patience).await?;
     let mut pulse = None;

@@ -7,6 +7,8 @@ use std::{path::PathBuf, time::Duration};
 use mysql_async::{Conn, OptsBuilder, Row, prelude::Queryable};
 use tokio::time::timeout;
 
+use crate::volume::live_binlog::LiveBinlogError;
+
 /// Ordinary statements of the agent.
 pub(crate) const BOUND: Duration = Duration::from_secs(5);
 /// A login; longer means alive but stuck (fact 7).
@@ -33,6 +35,9 @@ pub(crate) enum SqlError {
     /// The answer has not the form that was expected.
     #[error("`{statement}`: unexpected answer, {what}")]
     Answer { statement: String, what: String },
+    /// The binlog's end, which is read from the files.
+    #[error(transparent)]
+    Binlog(LiveBinlogError),
 }
 
 impl SqlError {
@@ -47,7 +52,8 @@ impl SqlError {
             | Self::LoginUnanswered
             | Self::Login(_)
             | Self::Unanswered { .. }
-            | Self::Answer { .. } => None,
+            | Self::Answer { .. }
+            | Self::Binlog(_) => None,
         }
     }
 }

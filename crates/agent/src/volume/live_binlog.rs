@@ -22,6 +22,9 @@ pub(crate) enum LiveBinlogError {
     /// The index.
     #[error(transparent)]
     Index(#[from] OnDiskError),
+    /// A running mysqld always has one.
+    #[error("no binlog is named in the index")]
+    NoFile,
     /// The file.
     #[error("reading {path}: {source}")]
     Scan { path: PathBuf, source: BinlogError },
@@ -49,7 +52,7 @@ impl LiveBinlog {
         let files = index(datadir, layout::BINLOG_BASENAME)?;
         let last_two = &files[files.len().saturating_sub(2)..];
         self.scans.retain(|path, _| last_two.contains(path));
-        let mut found = (BinlogPosition::default(), GtidSet::default());
+        let mut found = None;
         for path in last_two {
             let failed = |source| LiveBinlogError::Scan {
                 path: path.clone(),
@@ -65,9 +68,9 @@ impl LiveBinlog {
                 file: number(path),
                 offset: scan.complete,
             };
-            found = (position, scan.gtids.clone());
+            found = Some((position, scan.gtids.clone()));
         }
-        Ok(found)
+        found.ok_or(LiveBinlogError::NoFile)
     }
 }
 

@@ -22,6 +22,9 @@ pub(crate) enum OnDiskError {
     /// A file of mysqld's.
     #[error("reading {path}: {source}")]
     Read { path: PathBuf, source: io::Error },
+    /// Logs of which nobody says which count.
+    #[error("{path} is missing, and {file} is there")]
+    NoIndex { path: PathBuf, file: PathBuf },
     /// auto.cnf without a uuid in it.
     #[error("{path} holds no server-uuid")]
     NoUuid { path: PathBuf },
@@ -137,18 +140,54 @@ fn relay(datadir: &Path) -> Result<GtidSet, OnDiskError> {
     Ok(gtids)
 }
 
-/// The files named in `<basename>.index`, oldest first; none without an index.
+/// The files named in `<basename>.index`, oldest first; none without an index
+/// and without a file. mysqld changes an index by removing it and renaming its
+/// successor, at boot too when it crashed between the two.
 pub(crate) fn index(datadir: &Path, basename: &str) -> Result<Vec<PathBuf>, OnDiskError> {
-    let path = datadir.join(format!("{basename}.index"));
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(text
-            .lines()
-            .filter(|line| !line.is_empty())
-            .map(|line| datadir.join(line.strip_prefix("./").unwrap_or(line)))
-            .collect()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(OnDiskError::Read { path, source }),
+    let name = format!("{basename}.index");
+    // The last one again: the successor may have got its name meanwhile.
+    for name in [&name, &format!("{name}_crash_safe"), &name] {
+        let path = datadir.join(name);
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                return Ok(text
+                    .lines()
+                    .filter(|line| !line.is_empty())
+                    .map(|line| datadir.join(line.strip_prefix("./").unwrap_or(line)))
+                    .collect());
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(OnDiskError::Read { path, source }),
+        }
     }
+    match numbered(datadir, basename)? {
+        None => Ok(Vec::new()),
+        Some(file) => Err(OnDiskError::NoIndex {
+            path: datadir.join(name),
+            file,
+        }),
+    }
+}
+
+/// One of the files `<basename>.<digits>`.
+fn numbered(datadir: &Path, basename: &str) -> Result<Option<PathBuf>, OnDiskError> {
+    let failed = |source| OnDiskError::Read {
+        path: datadir.to_owned(),
+        source,
+    };
+    for entry in fs::read_dir(datadir).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let digits = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(basename)?.strip_prefix('.'));
+        if digits.is_some_and(|digits| {
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        }) {
+            return Ok(Some(entry.path()));
+        }
+    }
+    Ok(None)
 }
 
 /// From auto.cnf; `None` without the file.
@@ -174,4 +213,24 @@ pub(crate) fn write_uuid(datadir: &Path) -> io::Result<()> {
         &datadir.join("auto.cnf"),
         format!("[auto]\nserver-uuid={uuid}\n").as_bytes(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_is_being_replaced_is_read_and_a_lost_one_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let read = || index(directory.path(), "binlog");
+        assert_eq!(read().unwrap(), Vec::<PathBuf>::new());
+        fs::write(at("binlog.index_crash_safe"), "./binlog.000001\n").unwrap();
+        assert_eq!(read().unwrap(), [at("binlog.000001")]);
+        fs::remove_file(at("binlog.index_crash_safe")).unwrap();
+        fs::write(at("binlog.000001"), "").unwrap();
+        assert!(matches!(read(), Err(OnDiskError::NoIndex { .. })));
+        fs::write(at("binlog.index"), "./binlog.000001\n./binlog.000002\n").unwrap();
+        assert_eq!(read().unwrap(), [at("binlog.000001"), at("binlog.000002")]);
+    }
 }
