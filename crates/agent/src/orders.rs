@@ -92,7 +92,7 @@ async fn in_turn(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, ActError>
         Act::Fence => {
             // Its own bound ends what it finds stuck.
             admit(agent, order)?;
-            fence::fence(agent).await
+            fence::fence(agent, order.stamp).await
         }
         Act::Initialise
         | Act::Clone { .. }
@@ -173,7 +173,7 @@ async fn obey(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, ActError> {
         Act::Clone { donor } => clone::clone(agent, donor),
         Act::Boot => boot(agent, order.stamp.version),
         Act::Resume => resume(agent, order),
-        Act::Fence => fence::fence(agent).await,
+        Act::Fence => fence::fence(agent, order.stamp).await,
         Act::FenceSelf => fence::fence_self(agent, order.stamp).await,
         Act::CatchUp => catch_up::catch_up(agent).await,
         Act::Kill => Ok(end::kill(agent).await),
@@ -198,7 +198,7 @@ async fn obey(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, ActError> {
 /// Acts on a server that answers.
 async fn by_statements(agent: &Arc<Agent>, order: &Order) -> Result<Outcome, ActError> {
     let running = running(agent)?;
-    let hands = &mut Hands::on(agent, &running).await?;
+    let hands = &mut Hands::under(order.stamp, agent, &running).await?;
     let stamp = order.stamp;
     if let Act::Freeze {
         wait_milliseconds, ..

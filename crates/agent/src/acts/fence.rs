@@ -5,7 +5,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep};
-use wire::{Outcome, Receiver, Stamp};
+use wire::{Outcome, Receiver, Refusal, Stamp};
 
 use super::{ActError, Hands};
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) async fn stop_receiver(hands: &mut Hands<'_>) -> Result<(), ActError>
 }
 
 /// A gated or dead mysqld is fenced as it is.
-pub(crate) async fn fence(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
+pub(crate) async fn fence(agent: &Arc<Agent>, stamp: Stamp) -> Result<Outcome, ActError> {
     let Some(running) = agent.running() else {
         return Ok(Outcome::Done);
     };
@@ -51,9 +51,15 @@ pub(crate) async fn fence(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
         // A boot without receivers; nothing can be acknowledged.
         return Ok(Outcome::Done);
     }
-    let fenced = tokio::time::timeout(FENCE_BOUND, fence_running(agent, &running)).await;
+    let fenced = tokio::time::timeout(FENCE_BOUND, fence_running(agent, &running, stamp)).await;
     let why = match fenced {
         Ok(Ok(())) => return Ok(Outcome::Done),
+        Ok(Err(
+            error @ ActError::Refused {
+                refusal: Refusal::Stale,
+                ..
+            },
+        )) => return Err(error),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "the connection for orders is stuck".to_owned(),
     };
@@ -62,8 +68,12 @@ pub(crate) async fn fence(agent: &Arc<Agent>) -> Result<Outcome, ActError> {
     Ok(Outcome::Done)
 }
 
-async fn fence_running(agent: &Arc<Agent>, running: &Running) -> Result<(), ActError> {
-    let mut hands = Hands::on(agent, running).await?;
+async fn fence_running(
+    agent: &Arc<Agent>,
+    running: &Running,
+    stamp: Stamp,
+) -> Result<(), ActError> {
+    let mut hands = Hands::under(stamp, agent, running).await?;
     let server = hands.observe().await?;
     if server.replication.is_none() {
         return Ok(());

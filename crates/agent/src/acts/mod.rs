@@ -17,7 +17,7 @@ pub(crate) mod serve;
 use std::{io, sync::Arc};
 
 use tokio::sync::MutexGuard;
-use wire::{JobKind, Mysqld, Outcome, Refusal, Server};
+use wire::{JobKind, Mysqld, Outcome, Refusal, Server, Stamp};
 
 use crate::{
     agent::{Agent, Running},
@@ -110,6 +110,20 @@ impl<'a> Hands<'a> {
             running,
             session: running.orders.lock().await,
         })
+    }
+
+    /// For an order: refused if another overtook it while it waited.
+    pub(crate) async fn under(
+        stamp: Stamp,
+        agent: &'a Arc<Agent>,
+        running: &'a Running,
+    ) -> Result<Self, ActError> {
+        let hands = Self::on(agent, running).await?;
+        let record = agent.record().ok_or_else(ActError::volume_not_ours)?;
+        if stamp.version < record.seen.version {
+            return Err(ActError::overtaken(record.seen.version));
+        }
+        Ok(hands)
     }
 
     /// Asks the server now, and publishes what it says.

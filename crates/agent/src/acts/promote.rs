@@ -8,7 +8,7 @@ use gtid::GtidSet;
 use tokio::time::{Instant, sleep};
 use wire::{Outcome, Receiver, Refusal, Server};
 
-use super::{ActError, Hands};
+use super::{ActError, Hands, fence::stop_receiver};
 use crate::sql::{accounts::kill, session::text};
 
 const STOP_BOUND: Duration = Duration::from_secs(5);
@@ -31,20 +31,24 @@ pub(crate) async fn promote(
         return Err(ActError::wrong_state(format!("not applied yet: {missing}")));
     }
     if server.replication.is_some() {
-        leave_source(hands, &server).await?;
+        leave_source(hands, server).await?;
     }
     set_semi_sync(hands, k).await
 }
 
-async fn leave_source(hands: &mut Hands<'_>, server: &Server) -> Result<(), ActError> {
+async fn leave_source(hands: &mut Hands<'_>, mut server: Server) -> Result<(), ActError> {
+    let stopped = server
+        .replication
+        .as_ref()
+        .is_none_or(|replication| replication.receiver == Receiver::No);
+    if !stopped {
+        stop_receiver(hands).await?;
+        // Again, with nothing coming in any more.
+        server = hands.observe().await?;
+    }
     let Some(replication) = &server.replication else {
         return Ok(());
     };
-    if replication.receiver != Receiver::No {
-        return Err(ActError::wrong_state(
-            "the receiver is not stopped: fence it first",
-        ));
-    }
     let unapplied = replication.retrieved.subtract(&server.executed);
     if !unapplied.is_empty() {
         return Err(ActError::wrong_state(format!(
