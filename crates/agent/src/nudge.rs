@@ -106,7 +106,14 @@ async fn switch_off(running: &Running) -> Result<(), SqlError> {
     if session.rows("SHOW REPLICA STATUS").await?.is_empty() {
         return Ok(());
     }
-    session.run_within(OFF, BOUND).await
+    let off = session.run_within(OFF, BOUND).await;
+    if let Err(error @ SqlError::Unanswered { .. }) = &off {
+        // It may still come, after a promotion has switched on: nobody would
+        // wait for an acknowledgement.
+        tracing::error!(%error, "semi-sync may be switched off later: SIGKILL");
+        running.child.kill().await;
+    }
+    off
 }
 
 /// On a connection of its own: it may wait itself.
