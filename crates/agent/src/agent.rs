@@ -110,6 +110,7 @@ impl Agent {
             agent_version: env!("CARGO_PKG_VERSION").to_owned(),
             cluster_uid: options.cluster_uid.clone(),
             incarnation,
+            sequence: 0,
             seen: Stamp::default(),
             self_fenced: None,
             not_strict: Vec::new(),
@@ -154,7 +155,11 @@ impl Agent {
         self.board.send_if_modified(|state| {
             let before = state.clone();
             change(state);
-            *state != before
+            let changed = *state != before;
+            if changed {
+                state.sequence = before.sequence + 1;
+            }
+            changed
         });
     }
 

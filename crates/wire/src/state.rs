@@ -33,6 +33,10 @@ pub struct AgentState {
     pub cluster_uid: String,
     /// Kernel boot id and a token in memory: changes with reboot, node loss or a new Pod.
     pub incarnation: String,
+    /// Grows with every change, within one life of the agent's program: a state
+    /// with a lower one is older.
+    #[serde(default)]
+    pub sequence: u64,
     /// Highest version seen, persisted.
     pub seen: Stamp,
     /// The version at which this agent fenced itself; it never resumes an epoch at or below.

@@ -15,6 +15,8 @@ const SUSPICIOUS_MILLISECONDS: u64 = 1000;
 #[derive(Debug, Clone)]
 pub(super) struct Heard {
     state: Option<AgentState>,
+    /// The newest state of this stream; a lower one is older.
+    sequence: u64,
     unanswered_milliseconds: u64,
     source_silent_milliseconds: Option<u64>,
     /// When the last frame came.
@@ -72,6 +74,7 @@ impl Heard {
     pub(super) fn nothing(now: Instant) -> Self {
         Self {
             state: None,
+            sequence: 0,
             unanswered_milliseconds: 0,
             source_silent_milliseconds: None,
             last: None,
@@ -104,8 +107,13 @@ impl Heard {
         }
     }
 
-    /// A state came, by frame or as answer to an order.
+    /// A state came, by frame or as answer to an order of the same stream; the
+    /// two overtake each other.
     pub(super) fn state(&mut self, state: AgentState, now: Instant) -> Change {
+        if state.sequence < self.sequence {
+            return Change::Noise;
+        }
+        self.sequence = state.sequence;
         let change = match &self.state {
             None => Change::Significant,
             Some(former) => compare(former, &state),
@@ -135,6 +143,8 @@ impl Heard {
 
     /// The stream ended or could not be made.
     pub(super) fn broke(&mut self, why: String) -> Change {
+        // The next stream may be that of another life, which counts from zero.
+        self.sequence = 0;
         let first = self.broken.is_none();
         self.broken = Some(why);
         if first {
@@ -188,6 +198,7 @@ fn compare(former: &AgentState, state: &AgentState) -> Change {
 fn without_load(state: &AgentState) -> AgentState {
     let mut state = AgentState {
         disk: Disk::default(),
+        sequence: 0,
         ..state.clone()
     };
     if let Mysqld::Running { server } = &mut state.mysqld {
@@ -224,4 +235,57 @@ fn without_growth(state: &AgentState) -> AgentState {
         }
     }
     state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(sequence: u64, version: u64) -> AgentState {
+        let state = serde_json::json!({
+            "instance": "shop-0", "agent_version": "1", "cluster_uid": "c",
+            "incarnation": "i", "sequence": sequence,
+            "seen": {"epoch": 1, "version": version},
+            "volume": {"kind": "Empty"}, "mysqld": {"kind": "Gated"},
+        });
+        serde_json::from_value(state).unwrap()
+    }
+
+    fn frame(state: AgentState) -> Frame {
+        Frame {
+            state: Some(Box::new(state)),
+            unanswered_milliseconds: 0,
+            source_silent_milliseconds: None,
+        }
+    }
+
+    fn version(heard: &Heard) -> Option<u64> {
+        heard.state.as_ref().map(|state| state.seen.version)
+    }
+
+    #[test]
+    fn an_older_reply_does_not_overwrite_a_newer_frame_of_the_same_stream() {
+        let now = Instant::now();
+        let mut heard = Heard::nothing(now);
+        heard.frame(frame(state(7, 7)), now);
+        assert_eq!(heard.state(state(6, 6), now), Change::Noise);
+        assert_eq!(version(&heard), Some(7));
+        assert_eq!(heard.state(state(8, 8), now), Change::Significant);
+        assert_eq!(heard.frame(frame(state(7, 7)), now), Change::Noise);
+        assert_eq!(version(&heard), Some(8));
+        // The number alone is no change.
+        assert_eq!(heard.state(state(9, 8), now), Change::Noise);
+    }
+
+    #[test]
+    fn a_new_stream_counts_from_its_own_beginning() {
+        let now = Instant::now();
+        let mut heard = Heard::nothing(now);
+        heard.frame(frame(state(7, 7)), now);
+        heard.broke("gone".to_owned());
+        heard.frame(frame(state(2, 5)), now);
+        assert_eq!(version(&heard), Some(5));
+        assert_eq!(heard.state(state(1, 4), now), Change::Noise);
+        assert_eq!(version(&heard), Some(5));
+    }
 }

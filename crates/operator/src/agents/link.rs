@@ -99,7 +99,15 @@ impl Shared {
                 return Err(DialError::Answer("its stream broke while it was ordered".to_owned()));
             }
         };
-        let change = lock(&self.heard).state(reply.state.clone(), Instant::now());
+        let change = {
+            let mut heard = lock(&self.heard);
+            // The answer of a former stream tells nothing about this one.
+            if connection.cut.is_cancelled() {
+                Change::Noise
+            } else {
+                heard.state(reply.state.clone(), Instant::now())
+            }
+        };
         self.wake.on(change);
         Ok(reply)
     }
