@@ -25,7 +25,12 @@ use crate::{
     probes, server,
     server::TlsError,
     terminate::terminate,
-    volume::{durable, incarnation, live_binlog::LiveBinlog, lock::VolumeLock, record::Record},
+    volume::{
+        durable, incarnation,
+        live_binlog::LiveBinlog,
+        lock::VolumeLock,
+        record::{self, Record},
+    },
 };
 
 /// Between two attempts at a lock that somebody else holds.
@@ -149,6 +154,13 @@ fn clear(options: &Options) {
         if let Err(error) = durable::remove_directory(&directory) {
             tracing::warn!(%error, directory = %directory.display(), "not removed");
         }
+    }
+    // An undo ends when its data is gone; the marker would be taken for one of
+    // the data that comes next.
+    let gone =
+        fs::metadata(&options.datadir).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if gone && let Err(error) = record::remove_undo(&options.agent_dir) {
+        tracing::error!(%error, "the marker of an undo that is done was not removed");
     }
 }
 
