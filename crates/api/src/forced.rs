@@ -76,6 +76,10 @@ pub const FORCED_SETTINGS: &[Forced] = &[
         "binlog_transaction_compression",
         "replicas would flush several times as often otherwise",
     ),
+    row(
+        "binlog_encryption",
+        "the agent reads the binlogs and relay logs to tell what an instance holds",
+    ),
     row("relay_log", FILES),
     row("relay_log_index", FILES),
     row("replica_preserve_commit_order", SAME_DATA),

@@ -10,7 +10,7 @@ use crate::options::Options;
 
 /// Forced values that are read back at run time: variable, value on the
 /// command line, value as `SELECT @@` shows it.
-const FORCED: [(&str, &str, &str); 22] = [
+const FORCED: [(&str, &str, &str); 23] = [
     ("gtid_mode", "ON", "ON"),
     ("enforce_gtid_consistency", "ON", "ON"),
     ("log_replica_updates", "ON", "1"),
@@ -28,6 +28,8 @@ const FORCED: [(&str, &str, &str); 22] = [
     ("replica_preserve_commit_order", "ON", "1"),
     ("replication_sender_observe_commit_only", "OFF", "0"),
     ("binlog_transaction_compression", "ON", "1"),
+    // The agent reads them, running and behind the gate.
+    ("binlog_encryption", "OFF", "0"),
     ("disabled_storage_engines", ENGINES, ENGINES),
     (
         "rpl_semi_sync_source_wait_point",
