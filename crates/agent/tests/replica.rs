@@ -118,7 +118,14 @@ async fn a_tail_that_is_only_in_relay_logs_is_archived_and_forgotten() {
     let (cluster, _reader) = applier_blocked_by_a_client().await;
     let kept = cluster.server(1).await.executed;
     cluster.instances[0].signal_mysqld(Signal::SIGKILL);
-    cluster.done(1, Act::Kill).await;
+    // Not by the agent's Kill: its offline_mode would end the reader first, and
+    // the applier's workers would get their lock before the SIGKILL.
+    cluster.instances[1].signal_mysqld(Signal::SIGKILL);
+    cluster
+        .until(1, "the end of its mysqld", |state| {
+            matches!(state.mysqld, Mysqld::Gated { .. })
+        })
+        .await;
     let state = cluster.boot(1).await;
     let Mysqld::Running { server } = &state.mysqld else {
         panic!("runs")
