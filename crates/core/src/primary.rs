@@ -238,6 +238,24 @@ fn watermark_reached(observed: &Observed) -> Result<(), String> {
     }
 }
 
+/// An acker that may still answer: an operator that has just begun to lead has
+/// heard from nobody yet, and unknown is not absent.
+pub fn not_heard_yet(observed: &Observed) -> Option<Ordinal> {
+    let bound = observed.spec.silence_milliseconds;
+    let ackers = observed
+        .record
+        .ackers
+        .iter()
+        .filter(|_| observed.record.k > 0);
+    ackers.map(|member| member.ordinal).find(|ordinal| {
+        let agent = observed
+            .instances
+            .get(ordinal)
+            .map(|instance| &instance.agent);
+        matches!(agent, Some(Seen::Unknown(silence)) if silence.milliseconds < bound)
+    })
+}
+
 /// Whether the recorded primary may start again where it is (re-1); else why not.
 pub fn resumable(observed: &Observed, primary: &Member) -> Result<(), String> {
     let name = observed.name(primary.ordinal);

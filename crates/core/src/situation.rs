@@ -4,7 +4,7 @@
 
 use crate::election::{Election, elect};
 use crate::observed::{Access, Mode, Mysqld, Observed, Volume};
-use crate::primary::{PrimaryView, Suspicion, provable, resumable, suspicion, view};
+use crate::primary::{PrimaryView, Suspicion, not_heard_yet, provable, resumable, suspicion, view};
 use crate::record::{Member, Step, Transition};
 use crate::semisync::{Fenced, Unfenced, attached, everything_held, k_wanted};
 use crate::standing::{Standing, standing};
@@ -330,6 +330,13 @@ fn lost_primary(observed: &Observed) -> Option<Judgement> {
     };
     let clean = view(observed, primary) == PrimaryView::Down { clean: true };
     let provable = provable(observed);
+    if let (false, Err(_), Some(ordinal)) = (clean, &provable, not_heard_yet(observed)) {
+        let name = observed.name(ordinal);
+        let why = format!(
+            "{lost}; the agent of acker {name} has not been heard yet, which proves nothing"
+        );
+        return Some(judged(Situation::PrimaryUnclear, why));
+    }
     let resumable = resumable(observed, primary);
     Some(match (clean, provable, resumable) {
         (true, _, Ok(())) => judged(
