@@ -12,8 +12,11 @@ use crate::semisync::{Fenced, FencedMember, is_attached};
 const FREEZE_MILLISECONDS: u64 = 5_000;
 /// A primary whose Pod is being deleted has little time.
 const FREEZE_HURRIED_MILLISECONDS: u64 = 1_000;
-/// so-1: a candidate further behind would make clients wait.
-const LAG_SECONDS_MAX: u64 = 10;
+/// so-1: a candidate further behind would make clients wait that long. A request
+/// can wait for it to catch up,
+const LAG_SECONDS_MAX: u64 = 1;
+/// a primary whose Pod is being deleted cannot.
+const LAG_HURRIED_SECONDS_MAX: u64 = 10;
 
 /// Why a switchover is wanted.
 struct Wish {
@@ -22,13 +25,8 @@ struct Wish {
 }
 
 fn wish(observed: &Observed) -> Option<Wish> {
-    let primary = observed.record.primary_ordinal()?;
-    let instance = observed.instances.get(&primary)?;
-    let leaving = observed
-        .agent(primary)
-        .is_some_and(|agent| agent.terminating)
-        || instance.pod.present().is_some_and(|pod| pod.deleting);
-    if leaving {
+    observed.record.primary.as_ref()?;
+    if is_leaving(observed) {
         return Some(Wish {
             id: format!("leaving-{}", observed.record.version + 1),
             to: None,
@@ -109,9 +107,13 @@ fn candidate(observed: &Observed, wish: &Wish) -> Result<Ordinal, String> {
             Err(why) => refusals.push(format!("{} {why}", observed.name(member.ordinal))),
         }
     }
-    let newest_version_last =
-        |ordinal: &Ordinal| observed.server(*ordinal).map(|server| server.version);
-    fit.sort_by_key(newest_version_last);
+    // The lowest version (a newer one does not replicate to an older one), then
+    // the one that has applied most: clients wait until it has everything.
+    fit.sort_by_key(|ordinal| {
+        observed
+            .server(*ordinal)
+            .map(|server| (server.version, std::cmp::Reverse(server.executed.count())))
+    });
     match (fit.first(), wish.to) {
         (Some(ordinal), _) => Ok(*ordinal),
         (None, Some(to)) if refusals.is_empty() => {
@@ -139,13 +141,34 @@ fn fitness(observed: &Observed, ordinal: Ordinal) -> Result<(), String> {
     match replication {
         None => Err("does not replicate".to_owned()),
         Some(r) if !r.applier => Err("does not apply".to_owned()),
-        Some(r) => match r.lag_seconds {
-            Some(lag) if lag > LAG_SECONDS_MAX => Err(format!(
-                "is {lag} s behind; {LAG_SECONDS_MAX} s are allowed"
-            )),
-            Some(_) | None => Ok(()),
-        },
+        // Without the number: it ticks.
+        Some(r) if r.lag_seconds.is_some_and(|lag| lag > lag_max(observed)) => {
+            Err(format!("is more than {} s behind", lag_max(observed)))
+        }
+        Some(_) => Ok(()),
     }
+}
+
+fn lag_max(observed: &Observed) -> u64 {
+    match is_leaving(observed) {
+        true => LAG_HURRIED_SECONDS_MAX,
+        false => LAG_SECONDS_MAX,
+    }
+}
+
+/// The primary's Pod is being deleted.
+fn is_leaving(observed: &Observed) -> bool {
+    let Some(primary) = observed.record.primary_ordinal() else {
+        return false;
+    };
+    let pod = observed
+        .instances
+        .get(&primary)
+        .and_then(|instance| instance.pod.present());
+    observed
+        .agent(primary)
+        .is_some_and(|agent| agent.terminating)
+        || pod.is_some_and(|pod| pod.deleting)
 }
 
 /// so-3 and so-4.
