@@ -52,19 +52,37 @@ struct Shared {
     idle: Mutex<Vec<Session>>,
 }
 
+/// Until a Service that has just got its endpoint is reached.
+const REACHED_SECONDS_MAX: u64 = 30;
+
+/// A connection, as soon as the Service leads somewhere. Many short attempts: a
+/// packet that was sent before kube-proxy knew the endpoint is never answered,
+/// and what is sent again for the same connection goes the same way.
+async fn first_session(target: &Target) -> Result<Session, WorkloadError> {
+    let attempts = async {
+        loop {
+            match connect(target, CONNECT_TIMEOUT).await {
+                Ok(session) => return session,
+                Err(_) => tokio::time::sleep(PAUSE_BETWEEN_ATTEMPTS).await,
+            }
+        }
+    };
+    let bound = Duration::from_secs(REACHED_SECONDS_MAX);
+    let reached = tokio::time::timeout(bound, attempts).await;
+    reached.map_err(|_| WorkloadError::Silent {
+        doing: "connecting",
+        address: target.address.to_string(),
+        seconds: REACHED_SECONDS_MAX,
+    })
+}
+
+const PAUSE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(50);
+
 /// Makes the table that is written to.
 pub async fn create_table(target: &Target) -> Result<(), WorkloadError> {
     let address = target.address.to_string();
     let doing = "making the table";
-    let seconds = 10;
-    let silent = |_| WorkloadError::Silent {
-        doing: "connecting",
-        address: address.clone(),
-        seconds,
-    };
-    let mut session = connect(target, Duration::from_secs(seconds))
-        .await
-        .map_err(silent)?;
+    let mut session = first_session(target).await?;
     let statement = format!(
         "CREATE TABLE IF NOT EXISTS `{}` (id BIGINT UNSIGNED PRIMARY KEY, \
          client INT UNSIGNED NOT NULL, server_uuid CHAR(36) NOT NULL)",
